@@ -404,8 +404,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.nn.linear": "bias_add xw_plus_b relu_layer",
         "twofold.static.nn.morphology": "dilation2d erosion2d",
         "twofold.static.nn.normalization": (
-            "moments batch_moments sufficient_statistics normalize_moments weighted_moments "
-            "batch_normalization batch_norm_with_global_normalization l2_normalize"
+            "moments sufficient_statistics normalize_moments weighted_moments batch_normalization "
+            "batch_norm_with_global_normalization l2_normalize"
         ),
         "twofold.static.nn.pooling": (
             "avg_pool avg_pool1d avg_pool2d avg_pool3d local_response_normalization lrn max_pool max_pool1d "

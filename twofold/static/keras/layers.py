@@ -30,8 +30,8 @@ from twofold.static.keras.stepping import AbstractRNNCell as AbstractRNNCell
 from twofold.static.keras.stepping import StackedRNNCells as StackedRNNCells
 from twofold.static.keras.table import layer_of
 from twofold.static.layers.convolutional import Variables, for_each_axis, layer_parameters
+from twofold.static.nn.batch_statistics import batch_moments
 from twofold.static.nn.embeddings import embedding_lookup
-from twofold.static.nn.normalization import batch_moments
 from twofold.static.variables.variable_scope import get_variable
 
 

@@ -18,7 +18,8 @@ from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.scopes import control_dependencies
-from twofold.static.nn.normalization import batch_moments, moments
+from twofold.static.nn.batch_statistics import batch_moments
+from twofold.static.nn.normalization import moments
 from twofold.static.nn.pooling import channels_first
 from twofold.static.optimizers.moving_averages import assign_moving_average
 from twofold.static.python import tensor_util

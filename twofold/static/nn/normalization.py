@@ -34,16 +34,6 @@ def moments(
     )
 
 
-@operation("BatchMoments", several=list, count=2)
-def batch_moments(x: Any, axes: Number, keepdims: Number = False) -> Any:
-    """Mean and variance over ``axes`` with derivatives of every order, as TensorFlow's fused kernel has them.
-
-    ``moments`` takes the mean in its variance for a constant, which is right for first derivatives alone.
-    """
-    found, kept = axis_of(axes), bool(keepdims)
-    return [ops.mean(x, found, kept), ops.var(x, found, correction=0, keepdim=kept)]
-
-
 @operation("SufficientStatistics", several=list)
 def _statistics(x: Any, axes: Number, shift: Any, keepdims: Number) -> Any:
     positions = axis_of(axes)
