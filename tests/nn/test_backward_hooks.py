@@ -1,6 +1,8 @@
 """Hooks on the gradients of modules: what they see, when, and what their answers change."""
 
 import copy
+import gc
+import weakref
 
 import pytest
 
@@ -150,3 +152,24 @@ def test_all_arguments_of_a_watched_module_have_gradients():
     first.backward()
     assert seen == [((2.0, 0.0), (1.0, None))]
     assert x.grad.item() == 2.0 and y.grad.item() == 0.0 and module.scale.grad.item() == 0.0
+
+
+@pytest.mark.parametrize("differentiates", [False, True])
+def test_a_graph_with_backward_hooks_of_a_module_ends(differentiates):
+    class Held:
+        pass
+
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lambda module, inputs, outputs: None)
+    layer.register_full_backward_pre_hook(lambda module, outputs: None)
+    held, x = Held(), torch.ones(2, requires_grad=True)
+    alive = weakref.ref(held)
+    y = x * 2
+    y.register_hook(lambda gradient, held=held: gradient)
+    total = layer(y).sum()
+    if differentiates:
+        total.backward()
+    del held, y, total
+    assert (torch.ones(1) + 1).item() == 2  # which runs what is recorded
+    gc.collect()
+    assert alive() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from twofold import _core
@@ -211,9 +212,11 @@ def _linked(
     if not tensors:
         return {}
 
+    numbers = list(tensors)
+
     def shares(cotangents: dict[int, Tensor]) -> list[Tensor | None]:
         found = call(cotangents)
-        return [found[k] for k in tensors]
+        return [found[k] for k in numbers]
 
     gradient = CalledBackward("BackwardHookFunction", list(tensors.values()), shares)
     made = {k: gradient.result(k, value.detach()) for k, value in tensors.items()}
@@ -229,7 +232,7 @@ class ModuleGradients:
         self.hooks = [hook for hook, *_ in (*_backward_after_all.values(), *module._backward_hooks.values())]
         before = (*_backward_before_all.values(), *module._backward_pre_hooks.values())
         self.pre_hooks = [hook for hook, *_ in before]
-        self.inputs: dict[int, Tensor] = {}
+        self.is_linked = False  # whether an argument requires grad
         self.count = 0
         self.grad_output: tuple[Any, ...] | None = None
 
@@ -241,11 +244,12 @@ class ModuleGradients:
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments that ``forward`` is to be called with."""
-        self.count, self.inputs = len(args), _tracked(args)
-        tensors = {k: value for k, value in enumerate(args) if isinstance(value, Tensor)}
+        inputs = _tracked(args)
+        self.count, self.is_linked = len(args), bool(inputs)
         if not self.hooks:
             return args
-        outer = _linked(self.inputs, lambda seen: self._call(_filled(seen, tensors)))
+        zeros = {k: _zeros_like(value) for k, value in enumerate(args) if isinstance(value, Tensor)}
+        outer = _linked(inputs, lambda seen: self._call(_filled(seen, zeros)))
         return tuple(outer.get(k, value) for k, value in enumerate(args))
 
     def leave(self, result: Any) -> Any:
@@ -259,7 +263,8 @@ class ModuleGradients:
             )
         results = (result,) if single else result
         outputs = _tracked(results)
-        outer = _linked(outputs, lambda seen: _filled(self._call_before(seen, len(results)), outputs))
+        zeros, count = {k: _zeros_like(value) for k, value in outputs.items()}, len(results)
+        outer = _linked(outputs, lambda seen: _filled(self._call_before(seen, count), zeros))
         made = [outer.get(k, value) for k, value in enumerate(results)]
         if single:
             return made[0]
@@ -271,7 +276,7 @@ class ModuleGradients:
         for hook in self.pre_hooks:
             given = _replaced(hook(self.module, given), given, "pre-hook", "grad_output")
         self.grad_output = given
-        if not self.inputs:
+        if not self.is_linked:
             nothing = (None,) * self.count
             for hook in self.hooks:
                 answer = hook(self.module, nothing, given)
@@ -300,12 +305,19 @@ def _tracked(values: tuple[Any, ...]) -> dict[int, Tensor]:
     return {k: value for k, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad}
 
 
-def _filled(gradients: Mapping[int, Tensor | None], tensors: dict[int, Tensor]) -> dict[int, Tensor]:
+def _zeros_like(value: Tensor) -> Callable[[], Tensor]:
+    """What makes zeros like a tensor, without it: a hook that held a value of its graph would keep the graph alive."""
+    if value._is_symbolic:
+        return partial(FUNCTIONS["zeros_like"], value.detach())
+    return partial(FUNCTIONS["zeros"], tuple(value.shape), dtype=value.dtype)
+
+
+def _filled(
+    gradients: Mapping[int, Tensor | None], zeros: Mapping[int, Callable[[], Tensor]]
+) -> dict[int, Tensor]:
     """Zeros for tensors that no gradient came to."""
-    given = {k: gradients.get(k) for k in tensors}
-    return {
-        k: FUNCTIONS["zeros_like"](tensors[k].detach()) if one is None else one for k, one in given.items()
-    }
+    given = {k: gradients.get(k) for k in zeros}
+    return {k: zeros[k]() if one is None else one for k, one in given.items()}
 
 
 def _packed(gradients: dict[int, Tensor], count: int) -> tuple[Any, ...]:
