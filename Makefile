@@ -75,7 +75,8 @@ $(VENV)/developer: pyproject.toml
 
 # The core under the address and undefined-behaviour sanitizers, or with SANITIZER=thread under that for data races, on a copy
 # of the package. Python itself leaks by design, so leaks are not looked for; what is reported of races in Python alone, whose
-# code is not instrumented, does not fail, and NumPy's products, which are not either, have one thread. libstdc++ is preloaded for the interception of exceptions.
+# code is not instrumented, does not fail, and NumPy's products, which are not either, have one thread. libstdc++ is preloaded for
+# the interception of exceptions.
 comma := ,
 SANITIZED := build/sanitize-$(subst $(comma),-,$(SANITIZER))
 preload = $(foreach library,$(1),$(shell g++ -print-file-name=$(library)))

@@ -30,10 +30,13 @@ void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
   if (old->references == 1 && !old->pending && !old->saved) return;  // nobody else has it
   Storage* storage = storage_of(tensor);
   Recorder::note(old.get(), Snapshot(storage, true));
-  if (silent) ++storage->silent;
-  else ++storage->writes;
-  if (silent) storage->hold(tensor->value);
-  else storage->current = ValueRef();
+  if (silent) {
+    ++storage->silent;
+    storage->hold(tensor->value);
+  } else {
+    ++storage->writes;
+    storage->current = ValueRef();
+  }
 }
 
 namespace {
@@ -118,12 +121,12 @@ void keep_before(ValueRef old, Value* fresh) {
 // In-place operation on a handle that is no view.
 bool store(PyTensor* tensor, ValueRef value, bool silent) {
   bool tracked = Recorder::current().grad_enabled;
+  const auto is_shared = [tensor] { return is_shared_outside(tensor->value) && !tensor->value->buffer->read_only; };
   // First of all: what runs meanwhile may give the handle other memory.
-  if (is_shared_outside(tensor->value) && !tensor->value->buffer->read_only && !(need_values(value.get()) && realise(value.get()))) return false;
+  if (is_shared() && !(need_values(value.get()) && realise(value.get()))) return false;
   ValueRef old = share(tensor->value);
   if (!tracked && old->requires_grad && !old->is_leaf && !(value = with_data(old.get(), value.get()))) return false;
-  const bool is_shared = is_shared_outside(tensor->value) && !tensor->value->buffer->read_only;
-  if (is_shared) {
+  if (is_shared()) {
     if (!write_into(tensor, std::move(value))) return false;
   } else {
     if (old->is_leaf && old->requires_grad) value->requires_grad = value->is_leaf = true;

@@ -207,18 +207,10 @@ bool read_values(PyObject* tensors, std::vector<ValueRef>& out) {
       PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(item)->tp_name);
       return false;
     }
-    Value* value = current_value(reinterpret_cast<PyTensor*>(item));
-    if (!value) return false;
-    out.push_back(share(value));
+    out.push_back(held_value(reinterpret_cast<PyTensor*>(item)));
+    if (!out.back()) return false;
   }
   return true;
-}
-
-// Computes values that belong to another trace than the open one, as a run that another thread has begun; false with a Python error set.
-bool settle(const std::vector<ValueRef>& values) {
-  std::vector<Value*> all;
-  for (const ValueRef& value : values) all.push_back(value.get());
-  return compute_elsewhere(Recorder::current(), all);
 }
 
 // calls_above(tensors, recorded) -> list of calls in the order they were made
@@ -227,7 +219,7 @@ PyObject* calls_above(PyObject*, PyObject* arguments) {
   int recorded;
   if (!PyArg_ParseTuple(arguments, "O!p", &PyTuple_Type, &tensors, &recorded)) return nullptr;
   std::vector<ValueRef> values;
-  if (!read_values(tensors, values) || !settle(values)) return nullptr;
+  if (!read_values(tensors, values) || !compute_elsewhere(Recorder::current(), values)) return nullptr;
   CallTraversal traversal(recorded);
   for (const ValueRef& value : values) traversal.start(value);
   if (!traversal.run()) return nullptr;
@@ -251,7 +243,7 @@ PyObject* depends_outside(PyObject*, PyObject* arguments) {
   if (!read_values(tensors, values) || !read_values(targets, stops)) return nullptr;
   std::vector<ValueRef> all = values;
   all.insert(all.end(), stops.begin(), stops.end());
-  if (!settle(all)) return nullptr;
+  if (!compute_elsewhere(Recorder::current(), all)) return nullptr;
   CallTraversal traversal(true);
   std::unordered_set<uint64_t> keys;
   for (const ValueRef& stop : stops) keys.insert(key_of(identity_of(stop.get())));
@@ -263,9 +255,9 @@ PyObject* depends_outside(PyObject*, PyObject* arguments) {
 // call_key(tensor) -> the key under which calls_above names this tensor's value
 PyObject* call_key(PyObject*, PyObject* object) {
   if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(object)->tp_name);
-  Value* value = current_value(reinterpret_cast<PyTensor*>(object));
-  const std::vector<ValueRef> held{value ? share(value) : ValueRef()};
-  return value && settle(held) ? PyLong_FromUnsignedLongLong(key_of(identity_of(value))) : nullptr;
+  const ValueRef value = held_value(reinterpret_cast<PyTensor*>(object));
+  if (!value || !compute_elsewhere(Recorder::current(), std::vector{value})) return nullptr;
+  return PyLong_FromUnsignedLongLong(key_of(identity_of(value.get())));
 }
 
 // tracked(tensor, declared) -> the same value as the input of a new gradient

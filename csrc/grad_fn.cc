@@ -77,8 +77,7 @@ ValueRef value_with_gradient(PyObject* object) {
     PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(object)->tp_name);
     return ValueRef();
   }
-  Value* value = current_value(reinterpret_cast<PyTensor*>(object));
-  return value ? share(value) : ValueRef();
+  return held_value(reinterpret_cast<PyTensor*>(object));
 }
 
 // made_by(tensor) -> (handle on the same value, op, attributes, input types, number of the call), or None.

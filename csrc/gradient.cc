@@ -570,6 +570,12 @@ bool compute_elsewhere(Recorder& recorder, const std::vector<Value*>& values) {
   return true;
 }
 
+bool compute_elsewhere(Recorder& recorder, const std::vector<ValueRef>& values) {
+  std::vector<Value*> borrowed;
+  for (const ValueRef& value : values) borrowed.push_back(value.get());
+  return compute_elsewhere(recorder, borrowed);
+}
+
 namespace {
 
 std::vector<Value*> values_in(const BackwardRequest& request) {

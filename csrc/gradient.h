@@ -42,6 +42,7 @@ PyObject* at_hooked_position(PyObject* tensor);
 // Computes those of the values that belong to another trace than the open one: to that of another thread, or to one that another
 // thread is running. While this thread waits for one, another thread may run the open trace. False with a Python error set.
 bool compute_elsewhere(Recorder& recorder, const std::vector<Value*>& values);
+bool compute_elsewhere(Recorder& recorder, const std::vector<ValueRef>& values);
 // False with a Python error set.
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found);
 // Accumulates into `.grad` what was found, after the hooks; of values that are no leaves with retain_grad, or if they are `asked`

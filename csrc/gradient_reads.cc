@@ -13,11 +13,6 @@ namespace twofold {
 
 namespace {
 
-ValueRef own_value(PyObject* tensor) {
-  Value* value = tensor ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
-  return value ? share(value) : ValueRef();
-}
-
 // The position of the value whose hooks run in this thread: its trace, and its number there.
 struct Hooked {
   std::shared_ptr<SavedTrace> saved;
@@ -28,7 +23,7 @@ thread_local Hooked hooked;
 }  // namespace
 
 PyObject* at_hooked_position(PyObject* tensor) {
-  ValueRef value = own_value(tensor);
+  ValueRef value = held_value(reinterpret_cast<PyTensor*>(tensor));
   if (!value || !realise(value.get())) return nullptr;
   Recorder& recorder = Recorder::current();
   const Provenance at = hooked.saved ? hooked.saved->provenance[hooked.index] : recorder.provenance(hooked.index);
@@ -88,7 +83,6 @@ bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& sna
   return false;
 }
 
-// Checks whether a value that a gradient reads was overwritten: 1 if *out replaces it, 0 if not, -1 with an error set.
 // What a storage holds now, at the position in the graph of what it held.
 ValueRef BackwardPass::replaced(const Scope& scope, Ref ref, Value* now) const {
   if (!now->buffer) return share(now);
@@ -103,6 +97,7 @@ ValueRef BackwardPass::replaced(const Scope& scope, Ref ref, Value* now) const {
   return made;
 }
 
+// Checks whether a value that a gradient reads was overwritten: 1 if *out replaces it, 0 if not, -1 with an error set.
 int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   if (!scope.saved) read_.add(ref);
   Snapshots& shown = scope.saved ? scope.saved->shown : recorder_.shown();
@@ -270,7 +265,7 @@ bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
     hooked = std::move(outer);
   }
   const bool dropped = done && (!gradient || gradient == Py_None);
-  ValueRef after = dropped ? before : done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
+  ValueRef after = dropped ? before : done && is_tensor(gradient) ? held_value(reinterpret_cast<PyTensor*>(gradient)) : ValueRef();
   done = done && (dropped || after) && (recorder_.stamp() == stamp || refer_again(scope, held));
   if (done && dropped) scope.cotangents[index] = kNoRef;
   if (done && after.get() != before.get()) {
@@ -312,7 +307,7 @@ bool BackwardPass::run_call_hooks(const Visit& visit, GradientSlot* slot, std::v
   if (!given || (recorder_.stamp() != stamp && !refer_again(visit.scope, held))) return false;
   for (size_t k = 0; k < made.size(); ++k) {
     PyObject* tensor = PyTuple_GET_ITEM(given.object, static_cast<Py_ssize_t>(k));
-    ValueRef value = is_tensor(tensor) ? own_value(tensor) : ValueRef();
+    ValueRef value = is_tensor(tensor) ? held_value(reinterpret_cast<PyTensor*>(tensor)) : ValueRef();
     made[k] = kNoRef;
     if (is_tensor(tensor) && !(value && refer(value.get(), &made[k]))) return false;
   }

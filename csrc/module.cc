@@ -166,15 +166,12 @@ nb::object trace_above(nb::list tensors) {
   std::vector<ValueRef> values;
   for (nb::handle item : tensors) {
     if (!is_tensor(item.ptr())) throw nb::type_error("expected tensors");
-    Value* value = current_value(reinterpret_cast<PyTensor*>(item.ptr()));
-    if (!value) throw nb::python_error();
-    values.push_back(share(value));
+    values.push_back(held_value(reinterpret_cast<PyTensor*>(item.ptr())));
+    if (!values.back()) throw nb::python_error();
   }
   nb::list numbers, lines, leaves;
   Recorder& recorder = Recorder::current();
-  std::vector<Value*> all;
-  for (const ValueRef& value : values) all.push_back(value.get());
-  if (!compute_elsewhere(recorder, all)) throw nb::python_error();
+  if (!compute_elsewhere(recorder, values)) throw nb::python_error();
   const Value* first = values.at(0).get();
   // Until all is copied nothing is made that the garbage collector counts: what it calls may run the trace.
   const bool pending = first->pending && first->owner == &recorder && !recorder.in_flight(first);

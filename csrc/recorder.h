@@ -177,6 +177,8 @@ class Recorder {
   static inline uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;  // of all threads
 
  private:
+  // The live values of a trace, then the deferred ones.
+  std::vector<ValueRef> living_of(const CachedTrace& cached) const;
   bool record_segment(const CachedTrace& cached, PyObject** segment);
   bool run_here(TraceRun& run, uint64_t stamp);
   bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);

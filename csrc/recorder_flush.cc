@@ -63,8 +63,8 @@ Digest Recorder::digest() const {
 }
 
 std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held, const Digest* known) {
-  // Planning, waiting for a run in the background, and the tape call Python, where the garbage collector, a signal handler or another thread may
-  // drop handles: values that are live now are held until delivery.
+  // Planning, waiting for a run in the background, and the tape call Python, where the garbage collector, a signal handler or
+  // another thread may drop handles: values that are live now are held until delivery.
   const auto hold_living = [&] {
     for (size_t i = 0; i < position_; ++i) {
       if (alive_[i]) held.push_back(share(live_[i]));
@@ -281,16 +281,15 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
     if (stands && is_on_tape() && !record_segment(*run.cached, &segment.object)) return false;
     follows = goes_on && is_cut_off_ && run.cached->executable && run.cached->deferred.empty() && can_follow();
     if (!follows && !finish_background()) return false;
-    // Planning and the tape run Python, where an import, a debugger or a finaliser may record calls, which belong to the trace, and run it.
+    // Planning and the tape run Python, where an import, a debugger or a finaliser may record calls, which belong to the trace,
+    // and run it.
     if (stamp_ != stamp) return flush(cuts, nullptr, goes_on);
     grew = position_ != position;
   }
   const std::shared_ptr<CachedTrace> cached = run.cached;
   spare_provenance_.resize(live_.size());
-  run.living.reserve(cached->living + cached->deferred.size());
   run.results.reserve(cached->outputs.size());
-  for (size_t j = 0; j < cached->living; ++j) run.living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
-  for (Ref entry : cached->deferred) run.living.push_back(share(live_[static_cast<size_t>(entry)]));
+  run.living = living_of(*cached);
   if (segment && !add_to_tape(segment.object)) return false;
   held.clear();
   run.take_before(held);
@@ -317,12 +316,18 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   return done;
 }
 
-bool Recorder::record_segment(const CachedTrace& cached, PyObject** segment) {
-  Busy busy(*this);
+std::vector<ValueRef> Recorder::living_of(const CachedTrace& cached) const {
   std::vector<ValueRef> living;
+  living.reserve(cached.living + cached.deferred.size());
   for (size_t j = 0; j < cached.living; ++j) living.push_back(share(live_[static_cast<size_t>(cached.outputs[j])]));
   for (Ref entry : cached.deferred) living.push_back(share(live_[static_cast<size_t>(entry)]));
+  return living;
+}
+
+bool Recorder::record_segment(const CachedTrace& cached, PyObject** segment) {
+  Busy busy(*this);
   // Copies, as a finaliser may record calls, and run the trace, meanwhile.
+  const std::vector<ValueRef> living = living_of(cached);
   const std::vector<Leaf> leaves = leaves_;
   const std::vector<Provenance> provenance(provenance_.begin(), provenance_.begin() + position_);
   Py_XSETREF(*segment, segment_of_tape(cached, leaves, provenance, living));

@@ -282,7 +282,8 @@ bool holds_shared(PyTensor* tensor) {
   const Value* value = tensor->value;
   if (!view->layout || !view->layout->row_major || !value->buffer || !at_once(tensor)) return false;
   const char* now = memory_of_view(tensor);
-  if (!now || view != tensor->view || value != tensor->value || std::memcmp(now, value->buffer->data, static_cast<size_t>(value->type->nbytes)) != 0) return false;
+  if (!now || view != tensor->view || value != tensor->value) return false;
+  if (std::memcmp(now, value->buffer->data, static_cast<size_t>(value->type->nbytes)) != 0) return false;
   note_read(view);
   return true;
 }
@@ -345,6 +346,11 @@ Value* current_value(PyTensor* tensor) {
   }
   while (!stale.empty() && read_again(stale.back())) stale.pop_back();
   return stale.empty() ? read_again(tensor) : nullptr;
+}
+
+ValueRef held_value(PyTensor* tensor) {
+  Value* value = current_value(tensor);
+  return value ? share(value) : ValueRef();
 }
 
 Storage* storage_of(PyTensor* tensor) {

@@ -73,6 +73,8 @@ inline bool is_tensor(PyObject* o) {
 inline const PyTensor* root_of(const PyTensor* tensor) { return tensor->view ? tensor->view->root : tensor; }
 // The value now, re-read through the view if its storage has changed; borrowed; null with an error set.
 Value* current_value(PyTensor* tensor);
+// The same, held, as the handle may get another one.
+ValueRef held_value(PyTensor* tensor);
 PyObject* wrap(ValueRef value, PyTypeObject* type = nullptr);
 PyObject* as_class(PyObject* self, PyObject* cls);
 // Attributes of a leaf: its gradient as a tensor, and whether `.grad` shows it by its rows.

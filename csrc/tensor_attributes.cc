@@ -330,12 +330,6 @@ bool check_root(PyTensor* tensor, PyObject* seed, Py_ssize_t position) {
   return true;
 }
 
-// The value now, held; null with a Python error set.
-ValueRef held_value(PyTensor* tensor) {
-  Value* value = current_value(tensor);
-  return value ? share(value) : ValueRef();
-}
-
 // With anomaly detection backward passes run at once, before `.grad` has a NaN; false with a Python error set.
 bool look_over(Recorder& recorder) { return settings.anomaly != Anomaly::kBackward || recorder.flush(); }
 

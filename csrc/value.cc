@@ -72,14 +72,12 @@ Value* new_value(Type* type) {
   return value;
 }
 
-ValueRef elements_of(const Value* value) {
-  ValueRef made(new_value(value->type));
-  made->buffer = value->buffer;
-  made->location = value->location;
-  return made;
+void Storage::hold(Value* value) {
+  current = value->buffer ? ValueRef(new_value(value->type)) : share(value);
+  if (!value->buffer) return;
+  current->buffer = value->buffer;
+  current->location = value->location;
 }
-
-void Storage::hold(Value* value) { current = value->buffer ? elements_of(value) : share(value); }
 
 void destroy_value(Value* value) noexcept {
   // At once: while the value waits for its end, the finaliser of the memory of another one may run the trace.

@@ -83,7 +83,7 @@ struct Storage {
   uint32_t silent = 0;  // writes through `.data`
   ValueRef current;     // after such a write: what the storage holds
 
-  // Nothing that knows the storage, as a graph with a snapshot of it does: they would keep each other alive.
+  // Of a computed value its elements alone: a graph with a snapshot of the storage and this would keep each other alive.
   void hold(Value* value);
 };
 void release_storage(Storage* storage) noexcept;
@@ -224,8 +224,6 @@ struct Value {
 };
 
 Value* new_value(Type* type);
-// The elements of a computed value, without its graph.
-ValueRef elements_of(const Value* value);
 inline void retain(Value* value) { ++value->references; }
 inline void release(Value* value) { if (--value->references == 0) destroy_value(value); }
 inline ValueRef::ValueRef(const ValueRef& other) : value_(other.value_) { if (value_) twofold::retain(value_); }
