@@ -557,34 +557,28 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
   return true;
 }
 
-bool compute_elsewhere(Recorder& recorder, const std::vector<Value*>& values) {
+bool compute_elsewhere(Recorder& recorder, const std::vector<ValueRef>& values) {
   for (bool again = true; again;) {
     if (!recorder.wait_until_free()) return false;
     again = false;
-    for (Value* value : values) {
-      if (!recorder.is_elsewhere(value)) continue;
-      if (!realise(value)) return false;
+    for (const ValueRef& value : values) {
+      if (!recorder.is_elsewhere(value.get())) continue;
+      if (!realise(value.get())) return false;
       again = true;
     }
   }
   return true;
 }
 
-bool compute_elsewhere(Recorder& recorder, const std::vector<ValueRef>& values) {
-  std::vector<Value*> borrowed;
-  for (const ValueRef& value : values) borrowed.push_back(value.get());
-  return compute_elsewhere(recorder, borrowed);
-}
-
 namespace {
 
-std::vector<Value*> values_in(const BackwardRequest& request) {
-  std::vector<Value*> given = request.targets;
-  given.push_back(request.root);
-  if (request.seed) given.push_back(request.seed);
+std::vector<ValueRef> values_in(const BackwardRequest& request) {
+  std::vector<ValueRef> given{share(request.root)};
+  for (Value* target : request.targets) given.push_back(share(target));
+  if (request.seed) given.push_back(share(request.seed));
   for (auto [root, seed] : request.more) {
-    given.push_back(root);
-    if (seed) given.push_back(seed);
+    given.push_back(share(root));
+    if (seed) given.push_back(share(seed));
   }
   return given;
 }

@@ -41,7 +41,6 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient);
 PyObject* at_hooked_position(PyObject* tensor);
 // Computes those of the values that belong to another trace than the open one: to that of another thread, or to one that another
 // thread is running. While this thread waits for one, another thread may run the open trace. False with a Python error set.
-bool compute_elsewhere(Recorder& recorder, const std::vector<Value*>& values);
 bool compute_elsewhere(Recorder& recorder, const std::vector<ValueRef>& values);
 // False with a Python error set.
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found);
