@@ -6,9 +6,10 @@ of a sum along a row. Reductions that combine their elements in order have one l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from twofold.compiler.lower.addresses import decompose, divide, once
+from twofold.compiler.lower.column_loops import Body, ColumnLoops, Pointers
 from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import BLOCK, block_length
 from twofold.compiler.lower.reducing import Accumulators, Plan, combiner, positions_of
@@ -19,9 +20,6 @@ from twofold.dtypes import int64
 
 _LIGHT = 6
 
-Pointers = Sequence["Val | None"]
-Body = Callable[[Val, Pointers, Sequence[Val]], "list[Val]"]
-
 
 class ColumnEmitter:
     """Emits the phases of sixteen columns."""
@@ -30,8 +28,7 @@ class ColumnEmitter:
         self.code = code
         self.b = code.b
         self.plan = plan
-        self.split = len(code.nest.outer)
-        self.inner = len(code.nest.inner)
+        self.loops = ColumnLoops(code)
         self.lanes = code.nest.lanes
         self.memory: dict[tuple[int, int, int], Val] = {}
         self.squares = [ColumnSquares(code, LANES, steps) for steps in plan.elements]
@@ -41,7 +38,8 @@ class ColumnEmitter:
     ) -> None:
         """All phases over elements [low, high) of the columns from ``column`` on, of ``width`` in all."""
         code, plan, nest = self.code, self.plan, self.code.nest
-        self.pointers, self.column, self.width = pointers, column, width
+        self.pointers, self.column = pointers, column
+        self.columns = column, self.b.minimum(self.b.add(column, LANES), width)
         self.mask = mask = self.b.lane_mask(self.b.sub(width, column))
         self.low, self.high = low, high
         self.values = dict(uniform)
@@ -62,8 +60,8 @@ class ColumnEmitter:
         accumulators = Accumulators(self.b, [nest.steps[number].node for number in steps], positions_of(nest))
         self.memory.update(self._memory(phase, accumulators))
 
-        def body(element: Val, pointers: Pointers, held: Sequence[Val]) -> list[Val]:
-            position = self._position(phase, pointers)
+        def body(element: Val, pointers: Pointers, line: Val | int, held: Sequence[Val]) -> list[Val]:
+            position = self._position(phase, pointers, line)
             self._evaluate(phase, position)
             for number in plan.stores[phase]:
                 code.store(number, position)
@@ -76,14 +74,10 @@ class ColumnEmitter:
         results = accumulators.in_order(totals, pairs[1::2])
         self.values.update(zip(steps, results, strict=True))
 
-    def _position(self, phase: int, pointers: Pointers) -> Position:
-        squares = self.squares[phase].memory
-        return Position(self.column, LANES, self.mask, pointers, dict(self.values), squares)
-
-    def _fill(self, phase: int, pointers: Pointers, rows: Val) -> None:
-        """Read the squares of the next ``rows`` elements, of which pointers are those of the first."""
-        last = self.b.minimum(self.b.add(self.column, LANES), self.width)
-        self.squares[phase].fill(pointers, self.column, last, rows)
+    def _position(self, phase: int, pointers: Pointers, line: Val | int) -> Position:
+        squares = self.squares[phase]
+        values, found = dict(self.values), squares.at(pointers, line)
+        return Position(self.column, LANES, self.mask, found, values, squares.memory)
 
     def _evaluate(self, phase: int, position: Position) -> None:
         """The values at one element of each column; what an earlier phase kept is loaded."""
@@ -107,7 +101,7 @@ class ColumnEmitter:
     ) -> list[Val]:
         ordered = [v for node, v in zip(accumulators.nodes, values) if combiner(node)]
         carried: list[Val] = []
-        if self.lanes == 1 and not self._is_light(phase, accumulators):
+        if self._is_carried(phase, accumulators):
             before, held = held[: len(ordered)], held[len(ordered) :]
             carried = [
                 self.b.combine(combiner(node), total, self.b.splat(value))
@@ -143,7 +137,7 @@ class ColumnEmitter:
         if depth == 0 or not accumulators.ordered:
             if self._is_light(phase, accumulators):
                 low = self._sixteen_rows(phase, accumulators, low, high)
-            elif self.lanes == 1:
+            elif self._is_carried(phase, accumulators):
                 sums = accumulators.fresh()
                 after = self._elements(phase, low, high, [*sums, *pairs], body)
                 return [b.opened(total) for total in after[: len(sums)]], after[len(sums) :]
@@ -163,26 +157,33 @@ class ColumnEmitter:
             b.loop_next(after)
         return self._tree(phase, depth, accumulators), loop.results
 
+    def _elements(self, phase: int, low: Val, high: Val, carry: Sequence[Val], body: Body) -> list[Val]:
+        return self.loops.elements(self.pointers, self.squares[phase], self.columns, low, high, carry, body)
+
+    def _is_carried(self, phase: int, accumulators: Accumulators) -> bool:
+        """Whether the sums, of one lane each, are registers from element to element."""
+        return self.lanes == 1 and not self._is_light(phase, accumulators)
+
     def _is_light(self, phase: int, accumulators: Accumulators) -> bool:
         """Whether all lanes of the one sum fit into registers and its expression may be repeated for each."""
         steps = [self.code.nest.steps[number] for number in self.plan.elements[phase]]
         alone = len(accumulators.nodes) == len(accumulators.ordered) == 1 and not self.plan.stores[phase]
-        return alone and self.inner == 1 and weight(steps) <= _LIGHT
+        return alone and self.loops.inner == 1 and weight(steps) <= _LIGHT
 
     def _sixteen_rows(self, phase: int, accumulators: Accumulators, low: Val, high: Val) -> Val:
         """Add whole groups of sixteen elements with the lanes in registers; gives where the rest begins."""
         b, code, nest = self.b, self.code, self.code.nest
         (node,) = accumulators.ordered
         (number,) = self.plan.reductions[phase]
-        last = self.split
+        moved, last = self.loops.moved, self.loops.last
         whole = b.add(low, b.and_(b.sub(high, low), -LANES))
         loop = b.loop(low, whole, LANES, carry=accumulators.fresh() * self.lanes)
         with loop as (element, held):
             sums = list(held)
-            self._fill(phase, self._moved(self.pointers, [last], [element]), b.const(LANES, int64))
+            first = moved(self.pointers, [last], [element])
+            self.squares[phase].fill(first, *self.columns, b.const(LANES, int64))
             for row in range(LANES):
-                pointers = self._moved(self.pointers, [last], [b.add(element, row)])
-                position = self._position(phase, self.squares[phase].at(pointers, row))
+                position = self._position(phase, moved(self.pointers, [last], [b.add(element, row)]), row)
                 self._evaluate(phase, position)
                 value = b.splat(code.widened(position.values[nest.steps[number].args[0]]))
                 lane = row % self.lanes
@@ -209,54 +210,6 @@ class ColumnEmitter:
                 lanes = [b.combine(combiner(node), lanes[k], lanes[k + half]) for k in range(half)]
             totals.append(b.opened(lanes[0]))
         return totals
-
-    def _elements(self, phase: int, low: Val, high: Val, carry: Sequence[Val], body: Body) -> list[Val]:
-        """Every element [low, high) of the columns, in order."""
-        b, code, last = self.b, self.code, self.split + self.inner - 1
-        if self.inner == 1:
-            return self._run(phase, self.pointers, b.const(0, int64), low, high, carry, body)
-        length = code.size(last)
-        first, end = divide(b, low, length), divide(b, b.add(high, b.sub(length, 1)), length)
-        loop = b.loop(first, end, carry=list(carry))
-        with loop as (segment, held):
-            origin = b.mul(segment, length)
-            axes = range(self.split, last)
-            at_segment = self._moved(self.pointers, axes, decompose(code, segment, axes))
-            start = b.maximum(b.sub(low, origin), 0)
-            stop = b.minimum(b.sub(high, origin), length)
-            b.loop_next(self._run(phase, at_segment, origin, start, stop, held, body))
-        return loop.results
-
-    def _run(
-        self, phase: int, pointers: Pointers, origin: Val, start: Val, stop: Val, carry: Sequence[Val], body: Body
-    ) -> list[Val]:  # fmt: skip
-        """Elements [start, stop) along the last axis, of which ``origin`` elements are before the first."""
-        b, squares, last = self.b, self.squares[phase], self.split + self.inner - 1
-        if not squares.memory:
-            run = b.loop(start, stop, carry=list(carry))
-            with run as (i, held):
-                b.loop_next(body(b.add(origin, i), self._moved(pointers, [last], [i]), held))
-            return run.results
-        blocks = b.loop(start, stop, LANES, carry=list(carry))
-        with blocks as (begin, held):
-            end = b.minimum(b.add(begin, LANES), stop)
-            self._fill(phase, self._moved(pointers, [last], [begin]), b.sub(end, begin))
-            run = b.loop(begin, end, carry=list(held))
-            with run as (i, inside):
-                moved = squares.at(self._moved(pointers, [last], [i]), b.sub(i, begin))
-                b.loop_next(body(b.add(origin, i), moved, inside))
-            b.loop_next(run.results)
-        return blocks.results
-
-    def _moved(self, pointers: Pointers, axes: Sequence[int], coordinates: Sequence[Val]) -> list[Val | None]:
-        b, result = self.b, []
-        for number, pointer in enumerate(pointers):
-            access = self.code.accesses[number]
-            if pointer is not None and any(access.strides[axis] for axis in axes):
-                where = self.code.moved(number, b.const(0, int64), axes, coordinates)
-                pointer = b.add(pointer, where) if access.slot < 0 else b.offset(pointer, where, access.dtype)
-            result.append(pointer)
-        return result
 
 
 def emit_columns(code: Expression) -> None:

@@ -68,6 +68,8 @@ class ColumnSquares:
     def at(self, pointers: Sequence[Val | None], line: Val | int, offset: Val | int = 0) -> list[Val | None]:
         """Pointers of the columns from ``offset`` on where the squares hold the element on ``line``."""
         b, found = self.code.b, list(pointers)
+        if not self.memory:
+            return found
         where = b.mul(b.add(b.index(offset), b.index(line)), LANES)
         for access, memory in self.memory.items():
             found[access] = b.offset(memory, where, _bits(self.code.accesses[access].dtype))

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twofold.compiler.lower.addresses import decompose, divide
+from twofold.compiler.lower.column_loops import ColumnLoops, Pointers
 from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import block_length
 from twofold.compiler.lower.reducing import Accumulators, combiner, positions_of
 from twofold.compiler.lower.squares import ColumnSquares
 from twofold.compiler.lower.values import LANES, Val
-from twofold.dtypes import int64
 from twofold.ir.node import Node
 
 _LIGHT = 12
-
-Pointers = Sequence["Val | None"]
 
 
 class WideColumns:
@@ -26,7 +23,7 @@ class WideColumns:
         self.b = code.b
         self.nest = code.nest
         self.lanes = code.nest.lanes
-        self.split = len(self.nest.outer)
+        self.loops = ColumnLoops(code)
         self.steps = [number for number, step in enumerate(self.nest.steps) if step.kind == "reduce"]
         nodes = [self.nest.steps[number].node for number in self.steps]
         self.accumulators = Accumulators(self.b, nodes, positions_of(self.nest))
@@ -115,44 +112,11 @@ class WideColumns:
                 self.b.store(memory, vector * LANES, next(totals), settle=False)
 
     def _elements(self, low: Val, high: Val, carry: Sequence[Val]) -> list[Val]:
-        """Elements [low, high); ``carry`` are sums that are not in memory, as in all that follows."""
-        b, code, axis = self.b, self.code, self.split + len(self.nest.inner) - 1
-        if len(self.nest.inner) == 1:
-            return self._run(self.pointers, b.const(0, int64), low, high, carry)
-        length = code.size(axis)
-        first, end = divide(b, low, length), divide(b, b.add(high, b.sub(length, 1)), length)
-        loop = b.loop(first, end, carry=list(carry))
-        with loop as (segment, held):
-            origin = b.mul(segment, length)
-            axes = range(self.split, axis)
-            at_segment = self._moved(self.pointers, axes, decompose(code, segment, axes))
-            start, stop = b.maximum(b.sub(low, origin), 0), b.minimum(b.sub(high, origin), length)
-            b.loop_next(self._run(at_segment, origin, start, stop, held))
-        return loop.results
+        """Elements [low, high); ``carry`` are sums that are not in memory."""
+        columns = self.first, self.last
+        return self.loops.elements(self.pointers, self.squares, columns, low, high, carry, self._row)
 
-    def _run(self, pointers: Pointers, origin: Val, start: Val, stop: Val, carry: Sequence[Val]) -> list[Val]:
-        """Elements [start, stop) along the last axis, of which ``origin`` elements are before the first."""
-        b, axis = self.b, self.split + len(self.nest.inner) - 1
-
-        def rows(first: Val, end: Val, held: Sequence[Val]) -> list[Val]:
-            loop = b.loop(first, end, carry=list(held))
-            with loop as (i, inside):
-                moved = self._moved(pointers, [axis], [i])
-                b.loop_next(self._row(b.add(origin, i), moved, b.sub(i, first), inside))
-            return loop.results
-
-        if not self.squares.memory:
-            return rows(start, stop, carry)
-        blocks = b.loop(start, stop, LANES, carry=list(carry))
-        with blocks as (begin, held):
-            end = b.minimum(b.add(begin, LANES), stop)
-            self.squares.fill(
-                self._moved(pointers, [axis], [begin]), self.first, self.last, b.sub(end, begin)
-            )
-            b.loop_next(rows(begin, end, held))
-        return blocks.results
-
-    def _row(self, element: Val, pointers: Pointers, line: Val, held: Sequence[Val]) -> list[Val]:
+    def _row(self, element: Val, pointers: Pointers, line: Val | int, held: Sequence[Val]) -> list[Val]:
         """One element of every column, on ``line`` of the squares."""
         b, sums = self.b, list(held)
         if not self.whole:
@@ -170,7 +134,7 @@ class WideColumns:
                 sums[at] = b.combine(combiner(node), sums[at], b.splat(value))
         return sums
 
-    def _vector(self, pointers: Pointers, line: Val, column: Val, mask: Val | None) -> list[Val]:
+    def _vector(self, pointers: Pointers, line: Val | int, column: Val, mask: Val | None) -> list[Val]:
         """What one element of sixteen columns adds to their sums."""
         b, code = self.b, self.code
         pointers = self.squares.at(pointers, line, b.sub(column, self.first))
@@ -231,13 +195,3 @@ class WideColumns:
     def _lane(self, memory: Val, node: Node, lane: Val, offset: Val) -> Val:
         where = self.b.add(self.b.mul(lane, self.nest.width), offset)
         return self.b.load(memory, where, node.inputs[0].type.dtype.compute, LANES)
-
-    def _moved(self, pointers: Pointers, axes: Sequence[int], coordinates: Sequence[Val]) -> list[Val | None]:
-        b, result = self.b, []
-        for number, pointer in enumerate(pointers):
-            access = self.code.accesses[number]
-            if pointer is not None and any(access.strides[axis] for axis in axes):
-                where = self.code.moved(number, b.const(0, int64), axes, coordinates)
-                pointer = b.add(pointer, where) if access.slot < 0 else b.offset(pointer, where, access.dtype)
-            result.append(pointer)
-        return result
