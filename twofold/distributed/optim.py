@@ -51,8 +51,8 @@ class ZeroRedundancyOptimizer(Optimizer):
         self._gathered: dict[str, Any] | None = None
 
     def step(self, closure: Any = None, **kwargs: Any) -> Any:
-        """One step of the optimiser, with its arguments."""
-        return self.optim.step(closure, **kwargs) if kwargs else self.optim.step(closure)
+        """One step of the optimiser, with its arguments; TypeError for one that it does not have."""
+        return self.optim.step(closure, **kwargs)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters, which are updated from the next step on."""

@@ -72,20 +72,19 @@ def _activations() -> dict[str, Callable[..., Any]]:
     return found
 
 
-_LATE = dict.fromkeys(
-    (
-        "handle_torch_function",
-        "has_torch_function",
-        "has_torch_function_unary",
-        "has_torch_function_variadic",
-    ),
-    "twofold.overrides",
-) | {"_Reduction": "twofold.nn"}
+_OVERRIDES = {
+    "handle_torch_function",
+    "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(_import_module(_LATE[name]), name.replace("_Reduction", "_reduction"))
+    if name in _OVERRIDES:
+        return getattr(_import_module("twofold.overrides"), name)
+    if name == "_Reduction":
+        return _import_module("twofold.nn._reduction")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

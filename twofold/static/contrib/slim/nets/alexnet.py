@@ -2,25 +2,14 @@
 
 from typing import Any
 
-from twofold.static import initializers, nn
+from twofold.static import initializers
 from twofold.static.contrib import layers
-from twofold.static.contrib.framework import arg_scope
-from twofold.static.contrib.slim.nets.chains import NARROW, chain
+from twofold.static.contrib.slim.nets.chains import NARROW, chain, scope_of
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
     """Default arguments of layers for AlexNet."""
-    options = {
-        "activation_fn": nn.relu,
-        "biases_initializer": initializers.constant_initializer(0.1),
-        "weights_regularizer": layers.l2_regularizer(weight_decay),
-    }
-    with (
-        arg_scope([layers.conv2d, layers.fully_connected], **options),
-        arg_scope([layers.conv2d], padding="SAME"),
-        arg_scope([layers.max_pool2d], padding="VALID") as made,
-    ):
-        return made
+    return scope_of(weight_decay, initializers.constant_initializer(0.1), valid_pools=True)
 
 
 def _body(net: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from twofold.static import initializers
+from twofold.static import initializers, nn
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib import layers
 from twofold.static.contrib.framework import arg_scope
@@ -17,6 +17,18 @@ NARROW = {
     "biases_initializer": initializers.constant_initializer(0.1),
 }
 """How the last layers of AlexNet and OverFeat begin."""
+
+
+def scope_of(weight_decay: float, biases: Any, valid_pools: bool = False) -> Any:
+    """Default arguments of layers: decay of weights, how biases begin, and padding."""
+    decay = layers.l2_regularizer(weight_decay)
+    options = {"activation_fn": nn.relu, "weights_regularizer": decay, "biases_initializer": biases}
+    with (
+        arg_scope([layers.conv2d, layers.fully_connected], **options),
+        arg_scope([layers.conv2d], padding="SAME"),
+        arg_scope([layers.max_pool2d] if valid_pools else [], padding="VALID") as made,
+    ):
+        return made
 
 
 def chain(

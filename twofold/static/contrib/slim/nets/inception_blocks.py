@@ -9,7 +9,8 @@ joined.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from twofold.runtime.tracing import here
@@ -102,6 +103,26 @@ def fitting(net: Any, size: int) -> list[int]:
     """A kernel of ``size``, or of the whole image where that is smaller."""
     known = net.get_shape().as_list()[1:3]
     return [size, size] if None in known else [min(one, size) for one in known]
+
+
+@contextmanager
+def network(
+    name: str, inputs: Any, num_classes: int, is_training: Any, reuse: Any, scope: Any
+) -> Iterator[Any]:
+    """The variable scope of a network, in which layers train or not."""
+    with (
+        variable_scope(scope, name, [inputs, num_classes], reuse=reuse) as own,
+        arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
+    ):
+        yield own
+
+
+def fitted_head(net: Any, num_classes: int, keep: float, squeeze: bool, size: int) -> tuple[Any, Any]:
+    """``head`` under the scope "Logits", of a kernel of ``size``, or of the whole image where that is smaller."""
+    with variable_scope("Logits"):
+        kernel = fitting(net, size)
+        names = f"AvgPool_1a_{kernel[0]}x{kernel[1]} Dropout_1b Conv2d_1c_1x1"
+        return head(net, num_classes, keep, squeeze, kernel, names)
 
 
 def head(

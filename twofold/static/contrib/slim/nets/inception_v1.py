@@ -10,6 +10,7 @@ from twofold.static.contrib.slim.nets.inception_blocks import (
     head,
     named,
     need_found,
+    network,
     normal,
     scope_of,
     stack,
@@ -64,10 +65,7 @@ def inception_v1(
     scope: Any = "InceptionV1",
 ) -> tuple[Any, dict[str, Any]]:
     """What the network says of classes, and its layers' outputs by name."""
-    with (
-        variable_scope(scope, "InceptionV1", [inputs, num_classes], reuse=reuse) as own,
-        arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
-    ):
+    with network("InceptionV1", inputs, num_classes, is_training, reuse, scope) as own:
         net, found = inception_v1_base(inputs, scope=own)
         with variable_scope("Logits"):
             names = "MaxPool_0a_7x7 Dropout_0b Conv2d_0c_1x1"

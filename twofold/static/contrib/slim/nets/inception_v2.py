@@ -7,10 +7,10 @@ from typing import Any
 from twofold.static.contrib import layers
 from twofold.static.contrib.framework import arg_scope
 from twofold.static.contrib.slim.nets.inception_blocks import (
-    fitting,
-    head,
+    fitted_head,
     named,
     need_found,
+    network,
     normal,
     scaled,
     scope_of,
@@ -80,17 +80,11 @@ def inception_v2(
     scope: Any = "InceptionV2",
 ) -> tuple[Any, dict[str, Any]]:
     """What the network says of classes, and its layers' outputs by name."""
-    with (
-        variable_scope(scope, "InceptionV2", [inputs, num_classes], reuse=reuse) as own,
-        arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
-    ):
+    with network("InceptionV2", inputs, num_classes, is_training, reuse, scope) as own:
         net, found = inception_v2_base(
             inputs, scope=own, min_depth=min_depth, depth_multiplier=depth_multiplier
         )
-        with variable_scope("Logits"):
-            kernel = fitting(net, 7)
-            names = f"AvgPool_1a_{kernel[0]}x{kernel[1]} Dropout_1b Conv2d_1c_1x1"
-            net, logits = head(net, num_classes, dropout_keep_prob, spatial_squeeze, kernel, names)
+        net, logits = fitted_head(net, num_classes, dropout_keep_prob, spatial_squeeze, 7)
         found["Logits"] = logits
         found["Predictions"] = prediction_fn(logits, scope="Predictions")
     return logits, found

@@ -10,10 +10,11 @@ from twofold.static.contrib.framework import arg_scope
 from twofold.static.contrib.slim.nets.inception_blocks import (
     Depth,
     Table,
+    fitted_head,
     fitting,
-    head,
     named,
     need_found,
+    network,
     normal,
     scaled,
     scope_of,
@@ -113,18 +114,12 @@ def inception_v3(
 ) -> tuple[Any, dict[str, Any]]:
     """What the network says of classes, and its layers' outputs by name; "AuxLogits" are for a further loss."""
     depth = scaled(depth_multiplier, min_depth)
-    with (
-        variable_scope(scope, "InceptionV3", [inputs, num_classes], reuse=reuse) as own,
-        arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
-    ):
+    with network("InceptionV3", inputs, num_classes, is_training, reuse, scope) as own:
         net, found = inception_v3_base(
             inputs, scope=own, min_depth=min_depth, depth_multiplier=depth_multiplier
         )
         found["AuxLogits"] = _aside(found["Mixed_6e"], num_classes, depth, spatial_squeeze)
-        with variable_scope("Logits"):
-            kernel = fitting(net, 8)
-            names = f"AvgPool_1a_{kernel[0]}x{kernel[1]} Dropout_1b Conv2d_1c_1x1"
-            net, logits = head(net, num_classes, dropout_keep_prob, spatial_squeeze, kernel, names)
+        net, logits = fitted_head(net, num_classes, dropout_keep_prob, spatial_squeeze, 8)
         found["PreLogits"], found["Logits"] = net, logits
         found["Predictions"] = prediction_fn(logits, scope="Predictions")
     return logits, found

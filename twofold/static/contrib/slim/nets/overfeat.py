@@ -2,25 +2,14 @@
 
 from typing import Any
 
-from twofold.static import initializers, nn
+from twofold.static import initializers
 from twofold.static.contrib import layers
-from twofold.static.contrib.framework import arg_scope
-from twofold.static.contrib.slim.nets.chains import NARROW, chain
+from twofold.static.contrib.slim.nets.chains import NARROW, chain, scope_of
 
 
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
     """Default arguments of layers for OverFeat."""
-    options = {
-        "activation_fn": nn.relu,
-        "weights_regularizer": layers.l2_regularizer(weight_decay),
-        "biases_initializer": initializers.zeros_initializer(),
-    }
-    with (
-        arg_scope([layers.conv2d, layers.fully_connected], **options),
-        arg_scope([layers.conv2d], padding="SAME"),
-        arg_scope([layers.max_pool2d], padding="VALID") as made,
-    ):
-        return made
+    return scope_of(weight_decay, initializers.zeros_initializer(), valid_pools=True)
 
 
 def _body(net: Any) -> Any:

@@ -3,24 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from twofold.static import initializers, nn
+from twofold.static import initializers
 from twofold.static.contrib import layers
-from twofold.static.contrib.framework import arg_scope
-from twofold.static.contrib.slim.nets.chains import chain
+from twofold.static.contrib.slim.nets.chains import chain, scope_of
 
 
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
     """Default arguments of layers for these networks."""
-    options = {
-        "activation_fn": nn.relu,
-        "weights_regularizer": layers.l2_regularizer(weight_decay),
-        "biases_initializer": initializers.zeros_initializer(),
-    }
-    with (
-        arg_scope([layers.conv2d, layers.fully_connected], **options),
-        arg_scope([layers.conv2d], padding="SAME") as made,
-    ):
-        return made
+    return scope_of(weight_decay, initializers.zeros_initializer())
 
 
 def _body(*counts: int) -> Callable[[Any], Any]:
