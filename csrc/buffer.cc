@@ -11,6 +11,7 @@
 
 #include "free_blocks.h"
 #include "kept_results.h"
+#include "shared_copies.h"
 #include "large_blocks.h"
 #include "out_of_memory.h"
 #include "spin_lock.h"
@@ -236,6 +237,7 @@ void Buffer::forget_kept() noexcept {
 
 void destroy_buffer(Buffer* buffer) noexcept {
   if (buffer->has_kept) buffer->forget_kept();
+  if (buffer->has_copy) forget_shared_copy(buffer);
   if (buffer->whole) {
     if (--buffer->whole->references == 0) destroy_buffer(buffer->whole);
   } else if (buffer->owner) {

@@ -25,6 +25,7 @@ struct Buffer {
   bool always_shared = false;  // foreign code without a reference count may hold the memory
   bool is_pointed_at = false;  // its address was handed out, so anybody may write to it at any time
   bool has_kept = false;       // results are kept that are computed of what it holds
+  bool has_copy = false;       // it was copied, and the copy may be kept
   uint32_t seen_handovers = 0;  // when `content_number` was given
   uint64_t content_number = 0;  // 0: not asked for since it was written to
 

@@ -153,6 +153,20 @@ class Cache {
     drop(positions);
   }
 
+  void remove(const std::string& key) noexcept {
+    const auto found = items_.find(key);
+    if (found == items_.end()) return;
+    const Ref held = std::move(found->second);
+    account.bytes -= std::min(account.bytes, cost(found->first, *held));
+    items_.erase(found);
+    account.count = items_.size();
+  }
+
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (auto& item : items_) visit(*item.second);
+  }
+
   size_t size() const { return items_.size(); }
 
   CacheAccount account;

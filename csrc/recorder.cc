@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "background_run.h"
+#include "shared_copies.h"
 
 namespace twofold {
 
@@ -108,7 +109,8 @@ bool Recorder::flush_readers(const Buffer* buffer) {
 
 bool Recorder::holds_elements(const Value* value) const {
   const Value* leaf = leaves_[static_cast<size_t>(value->leaf_number)].value.get();
-  return leaf == value || std::memcmp(leaf->buffer->data, value->buffer->data, value->buffer->nbytes) == 0;
+  if (leaf == value || is_current_copy(value->buffer.get(), leaf->buffer.get())) return true;
+  return std::memcmp(leaf->buffer->data, value->buffer->data, value->buffer->nbytes) == 0;
 }
 
 Ref Recorder::leaf_reference(Value* value) {

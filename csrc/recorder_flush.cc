@@ -5,13 +5,13 @@
 
 #include "background_run.h"
 #include "cache.h"
-#include "copies.h"
 #include "guard.h"
 #include "out_of_memory.h"
 #include "owned.h"
 #include "deferred.h"
 #include "freed_trace.h"
 #include "recorder.h"
+#include "shared_copies.h"
 
 namespace twofold {
 namespace {
@@ -417,9 +417,7 @@ ValueRef with_data(Value* value, Value* data) {
 
 ValueRef stable_value(Value* value) {
   try {
-    BufferRef copy(new_buffer(value->buffer->nbytes));
-    copy_memory(copy->data, value->buffer->data, value->buffer->nbytes);
-    return at_place_of(value, value->type, std::move(copy));
+    return at_place_of(value, value->type, copy_of_shared(value->buffer.get()));
   } catch (const std::bad_alloc&) {
     raise_out_of_memory(value->buffer->nbytes, "a copy of " + value->type->text() + ", whose memory is shared");
     return ValueRef();
