@@ -1,35 +1,25 @@
 // Calls of operations on operands of several dtypes: what type rules do not cast is cast here, then the call is recorded or declared.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "owned.h"
+#include "purity.h"
 #include "tensor.h"
 
 namespace twofold {
 namespace {
 
+constexpr size_t kFewOperands = 8;  // as nearly all calls have
+
 Type* operand_type(const Operand& operand) { return operand.value ? operand.value->type : operand.scalar_type; }
-
-bool is_float(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }
-
-// Whether all operands but Python numbers have the same floating dtype, as in most calls.
-inline bool agree(const Operand* operands, size_t count) {
-  if (count == 0) return false;
-  const Type* first = operand_type(operands[0]);
-  if (first->weak || !is_float(first->dtype)) return false;
-  for (size_t i = 1; i < count; ++i) {
-    const Type* type = operand_type(operands[i]);
-    if (type->dtype != first->dtype && !type->weak) return false;
-  }
-  return true;
-}
 
 // Whether a scalar operand may promote one with axes.
 bool may_widen(const Type* scalar, const Operand* operands, size_t count) {
   return scalar->dtype != kBool && std::none_of(operands, operands + count, [scalar](const Operand& operand) {
     const Type* type = operand_type(operand);
     if (type->weak || type->shape.empty()) return false;
-    return type->dtype == scalar->dtype || (is_float(type->dtype) && !is_float(scalar->dtype));
+    return type->dtype == scalar->dtype || (is_differentiable(type->dtype) && !is_differentiable(scalar->dtype));
   });
 }
 
@@ -41,7 +31,7 @@ bool may_need_casts(const Operand* operands, size_t count, PyObject* const* argu
   for (size_t i = 0; i < count; ++i) {
     const Type* type = operand_type(operands[i]);
     if (type->weak) continue;
-    floats = floats || is_float(type->dtype);
+    floats = floats || is_differentiable(type->dtype);
     mixed = mixed || (first && type->dtype != first->dtype);
     first = type;
     (type->shape.empty() ? scalar : wide) = true;
@@ -85,8 +75,41 @@ bool any_is_standard(PyObject* const* arguments, size_t count) {
   });
 }
 
+ValueRef repeat_call(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count, uint32_t location) {
+  Recorder& recorder = Recorder::current();
+  const Entry* next = recorder.expected_call(op, attributes, count);
+  if (!next || !next->signature->is_uniform || count > kFewOperands || any_standard || Purity::is_asked_for()) return ValueRef();
+  const Ref* expected = recorder.expected_operands(*next);
+  uint64_t numbers[kFewOperands], mask = 0;
+  size_t found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* const object = arguments[i];
+    if (Py_TYPE(object) == tensor_type) {
+      const auto* tensor = reinterpret_cast<const PyTensor*>(object);
+      if (tensor->view) {  // what was written to since is read again, and what has been computed is noted
+        if (!tensor->value->pending || !is_current(tensor->view)) return ValueRef();
+        if (!flows(tensor)) note_use(tensor);
+      }
+      if (!recorder.is_expected(expected[i], tensor->value)) return ValueRef();
+      if (recorder.grad_enabled && flows(tensor)) mask |= Entry::mask_bit(i);
+    } else if (PyFloat_CheckExact(object)) {
+      if (!recorder.is_expected(expected[i], float_scalar_type(), found)) return ValueRef();
+      numbers[found++] = std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(object));
+    } else if (PyLong_CheckExact(object)) {
+      int overflow;
+      const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+      if (overflow || !recorder.is_expected(expected[i], integer_scalar_type(), found)) return ValueRef();
+      numbers[found++] = static_cast<uint64_t>(number);
+    } else {
+      return ValueRef();
+    }
+  }
+  return mask == next->gradient_mask ? recorder.record_expected(*next, numbers, found, location) : ValueRef();
+}
+
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location) {
-  if (arguments && !agree(operands, count) && may_need_casts(operands, count, arguments)) {
+  const bool is_uniform = same_floats(count, [operands](size_t i) { return operand_type(operands[i]); });
+  if (arguments && !is_uniform && may_need_casts(operands, count, arguments)) {
     ValueRef bound;
     if (!bind_cast(op, attributes, operands, count, arguments, location, &bound) || bound) return bound;
   }

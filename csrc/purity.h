@@ -15,6 +15,7 @@ class Purity {
  public:
   // Sets the exception type, or null, of this thread; returns the one before. Owned references.
   static PyObject* exchange(PyObject* refusal);
+  static bool is_asked_for() { return refusal_ != nullptr; }
   // Whether an access is not allowed; the Python error is set then.
   static bool is_broken() { return refusal_ && raise(); }
   // The same of computing with a bound value.

@@ -108,7 +108,7 @@ bool Recorder::flush_readers(const Buffer* buffer) {
 }
 
 bool Recorder::holds_elements(const Value* value) const {
-  const Value* leaf = leaves_[static_cast<size_t>(value->leaf_number)].value.get();
+  const Value* leaf = leaf_of(value);
   if (leaf == value || is_current_copy(value->buffer.get(), leaf->buffer.get())) return true;
   return std::memcmp(leaf->buffer->data, value->buffer->data, value->buffer->nbytes) == 0;
 }
@@ -211,6 +211,17 @@ ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool require
   alive_[index] = 1;
   consumed_[index] = 0;
   return ValueRef(value);
+}
+
+ValueRef Recorder::record_expected(const Entry& next, const uint64_t* numbers, size_t count, uint32_t location) {
+  for (size_t i = 0; i < count; ++i) {
+    make_room(leaves_);
+    leaves_.push_back(Leaf{ValueRef(), numbers[i]});
+  }
+  ++recorded;
+  ValueRef made = make_value(position_, next.signature, next.requires_grad(), {location, differentiated});
+  ++position_;
+  return made;
 }
 
 ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments,

@@ -79,6 +79,27 @@ class Recorder {
   // Records one call; null with a Python error set. `arguments` serves messages and may be null. The location is captured
   // before the operands are read: that may collect garbage.
   ValueRef record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments, uint32_t location);
+  // Most calls of a repeated step are the one that the predicted trace has next, on values of this trace, inputs that it has read
+  // before, and numbers. The entry if it is a call of this operation, else null.
+  const Entry* expected_call(const Operation* op, const Attributes* attributes, size_t count) const {
+    if (!predicted_ || busy_ || leaf_mismatch_ || runs_at_once() || position_ >= predicted_->trace.entries.size()) return nullptr;
+    const Entry& next = predicted_->trace.entries[position_];
+    return next.signature->operation == op && next.signature->attributes == attributes && next.count == count ? &next : nullptr;
+  }
+  const Ref* expected_operands(const Entry& next) const { return predicted_->trace.inputs(next); }
+  bool is_expected(Ref operand, const Value* value) const {
+    if (value->failed || value->deferred) return false;
+    if (!value->pending) return value->leaf_stamp == stamp_ && operand == ~value->leaf_number && (leaf_of(value) == value || holds_elements(value));
+    const bool is_updated = value->is_leaf && value->requires_grad && grad_enabled;
+    return operand == value->index && value->owner == this && !in_flight(value) && !is_updated;
+  }
+  // Of the number that has so many numbers before it among the operands.
+  bool is_expected(Ref operand, const Type* scalar_type, size_t before) const {
+    const size_t leaf = leaves_.size() + before;
+    const auto& types = predicted_->trace.leaves;
+    return operand == ~static_cast<Ref>(leaf) && leaf < types.size() && types[leaf] == scalar_type;
+  }
+  ValueRef record_expected(const Entry& next, const uint64_t* numbers, size_t count, uint32_t location);
   // As record, for an input to which gradients flow whether or not it requires them.
   ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location);
   // As record, for a known op instance and operands that are references of this trace.
@@ -185,6 +206,8 @@ class Recorder {
   // `again` is set where the trace has run meanwhile, so that the references are to be made anew.
   ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments,
                   uint32_t location, bool* again);
+  // The input that has its number.
+  const Value* leaf_of(const Value* value) const { return leaves_[static_cast<size_t>(value->leaf_number)].value.get(); }
   void ensure_room(size_t entries);
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance);
   Ref new_leaf(Type* type, Leaf leaf);

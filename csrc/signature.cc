@@ -268,6 +268,7 @@ SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const
   s->operation = op;
   s->attributes = attributes;
   s->inputs.assign(inputs, inputs + count);
+  s->is_uniform = same_floats(count, [inputs](size_t i) { return inputs[i]; });
   s->hash = hash;
   *table.find(hash, op, attributes, inputs, count) = owned.release();
   account.count = ++table.count;

@@ -116,6 +116,7 @@ struct Signature {
   std::shared_ptr<Template> plan;  // the template that made it; null if Python made it
   std::shared_ptr<const std::vector<int64_t>> values;  // the integers for which the template was instantiated
   bool differentiable = false;
+  bool is_uniform = false;  // its inputs have the same floating dtype, see same_floats
   std::unique_ptr<const Traits> traits;  // null until they were asked for
   int8_t is_cheap = -1;  // -1 if not computed yet; by template see the template
   std::vector<std::unique_ptr<GradientPlan>> gradients;  // by the mask of inputs

@@ -250,19 +250,6 @@ void show(PyTensor* tensor) {
   tensor->value->shown = std::make_unique<Snapshot>(storage, shows_whole(tensor));
 }
 
-// `.data` that an operand shows: gradients may read its elements from now on.
-void note_use(const PyTensor* tensor) {
-  for (; tensor->view; tensor = tensor->view->parent) {
-    if (tensor->view->data) tensor->view->used = true;
-  }
-}
-
-bool is_current(const View* view) {
-  const Value* root = view->root->value;
-  if (view->seen != view->root->version || view->shared || is_shared_outside(root)) return false;
-  return view->handovers == (root->buffer ? root->buffer->handover_count() : 0);  // an array may have been written to, and be gone
-}
-
 // Whether the value of a view may stay, as it has what was read again. The value of an alias lies in the shared memory itself.
 bool is_kept(const View* view, const Value* value, const Value* other) {
   if (!value->buffer || !other->buffer || value->type != other->type) return false;
@@ -326,9 +313,8 @@ Value* read_again(PyTensor* tensor) {
 
 }  // namespace
 
-Value* current_value(PyTensor* tensor) {
+Value* value_of_view(PyTensor* tensor) {
   View* view = tensor->view;
-  if (!view) return tensor->value;
   follow_storage(view);
   if (is_current(view) || holds_shared(tensor)) return tensor->value;
   Recursion level(" in a view of views");
@@ -379,15 +365,13 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held) {
     return 1;
   }
   if (PyFloat_Check(object)) {
-    static Type* const type = type_of(kFloat64, nullptr, 0, true);
     double number = PyFloat_AS_DOUBLE(object);
-    operand->scalar_type = type;
+    operand->scalar_type = float_scalar_type();
     std::memcpy(&operand->scalar, &number, sizeof number);
     return 1;
   }
   if (PyLong_Check(object)) {
-    static Type* const type = type_of(kInt64, nullptr, 0, true);
-    operand->scalar_type = type;
+    operand->scalar_type = integer_scalar_type();
     int64_t number = PyLong_AsLongLong(object);
     if (number == -1 && PyErr_Occurred()) return -1;
     std::memcpy(&operand->scalar, &number, sizeof number);
@@ -473,38 +457,47 @@ class Operands {
   alignas(Operand) std::byte memory_[kMostOperands * sizeof(Operand)];
 };
 
-PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
-  CallWatch::Pause pause;
-  if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
-  const uint32_t location = declaring_location();
+// The result of a call; null with a Python error set.
+ValueRef bind_arguments(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count, uint32_t location) {
   Operands made(count);
   Operand* const operands = made.get();
   PyObject* held_on_stack[kMostOperands];
   std::vector<PyObject*> held_on_heap(count > kMostOperands ? count : 0);
   PyObject** const held = count > kMostOperands ? held_on_heap.data() : held_on_stack;
-  if (op->is_view && count > 0 && is_tensor(arguments[0])) {
-    PyObject* shown = nullptr;
-    if (!view_of_shared(op, attributes, arguments, count, &shown)) return nullptr;
-    if (shown) return shown;
-  }
   size_t done = 0;
   int status = 1;
   for (; done < count && status == 1; ++done) status = to_operand(arguments[done], &operands[done], &held[done]);
-  PyObject* result = nullptr;
+  ValueRef value;
   if (status == 1) {
-    ValueRef value = bind_operands(op, attributes, operands, count, arguments, location);
-    if (value) result = wrap(std::move(value));
-    if (result) reinterpret_cast<PyTensor*>(result)->standard = is_standard(arguments, count);
-    // In a graph with symbolic sizes nothing is written in place.
-    if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && !reinterpret_cast<PyTensor*>(result)->value->type->unknown &&
-        !attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {
-      Py_CLEAR(result);
-    }
+    value = bind_operands(op, attributes, operands, count, arguments, location);
   } else if (status == 0) {
     PyErr_Format(PyExc_TypeError, "%s: operand %zu is of type %s. Give a tensor or a number.", op->name.c_str(), done,
                  Py_TYPE(arguments[done - 1])->tp_name);
   }
   for (size_t i = 0; i < done; ++i) Py_XDECREF(held[i]);
+  return value;
+}
+
+PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
+  CallWatch::Pause pause;
+  if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
+  const uint32_t location = declaring_location();
+  const bool shows = op->is_view && count > 0 && is_tensor(arguments[0]);
+  if (shows) {
+    PyObject* shown = nullptr;
+    if (!view_of_shared(op, attributes, arguments, count, &shown)) return nullptr;
+    if (shown) return shown;
+  }
+  ValueRef value = repeat_call(op, attributes, arguments, count, location);
+  if (!value) value = bind_arguments(op, attributes, arguments, count, location);
+  PyObject* result = value ? wrap(std::move(value)) : nullptr;
+  auto* made = reinterpret_cast<PyTensor*>(result);
+  if (made) made->standard = is_standard(arguments, count);
+  // In a graph with symbolic sizes nothing is written in place.
+  if (made && shows && !made->value->type->unknown &&
+      !attach_view(made, reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {
+    Py_CLEAR(result);
+  }
   return result;
 }
 

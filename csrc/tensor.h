@@ -72,7 +72,8 @@ inline bool is_tensor(PyObject* o) {
 // The root of a view; the handle itself if it is no view.
 inline const PyTensor* root_of(const PyTensor* tensor) { return tensor->view ? tensor->view->root : tensor; }
 // The value now, re-read through the view if its storage has changed; borrowed; null with an error set.
-Value* current_value(PyTensor* tensor);
+Value* value_of_view(PyTensor* tensor);
+inline Value* current_value(PyTensor* tensor) { return tensor->view ? value_of_view(tensor) : tensor->value; }
 // The same, held, as the handle may get another one.
 ValueRef held_value(PyTensor* tensor);
 PyObject* wrap(ValueRef value, PyTypeObject* type = nullptr);
@@ -96,6 +97,15 @@ bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked);
 const char* memory_of_view(PyTensor* tensor);
 // Reads the view from its storage.
 ValueRef read_storage(PyTensor* tensor);
+// The types of Python numbers as operands.
+inline Type* float_scalar_type() {
+  static Type* const type = type_of(kFloat64, nullptr, 0, true);
+  return type;
+}
+inline Type* integer_scalar_type() {
+  static Type* const type = type_of(kInt64, nullptr, 0, true);
+  return type;
+}
 // 1: filled; 0: not an operand; -1: error set. Objects made on the way are kept alive by *held.
 int to_operand(PyObject* object, Operand* operand, PyObject** held);
 // Records op on Python operands (tensors and scalars).
@@ -136,6 +146,18 @@ inline void note_read(View* view) {
   view->shared = is_shared_outside(root);
   view->handovers = root->buffer ? root->buffer->handover_count() : 0;
 }
+// `.data` that an operand shows: gradients may read its elements from now on.
+inline void note_use(const PyTensor* tensor) {
+  for (; tensor->view; tensor = tensor->view->parent) {
+    if (tensor->view->data) tensor->view->used = true;
+  }
+}
+// Whether the value of a view is what its root holds.
+inline bool is_current(const View* view) {
+  const Value* root = view->root->value;
+  if (view->seen != view->root->version || view->shared || is_shared_outside(root)) return false;
+  return view->handovers == (root->buffer ? root->buffer->handover_count() : 0);  // an array may have been written to, and be gone
+}
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set
 bool may_be_observed(PyTensor* tensor, const char* what);  // false with an error set
 // The number of a tensor of one element that may be observed; null with an error set.
@@ -147,6 +169,8 @@ extern uint8_t default_float;
 extern bool any_standard;  // whether any tensor is or was
 bool any_is_standard(PyObject* const* arguments, size_t count);
 inline bool is_standard(PyObject* const* arguments, size_t count) { return any_standard && any_is_standard(arguments, count); }
+// A call that repeats the one which the last step made here, with operands that are at hand; else null without an error. Runs no Python code.
+ValueRef repeat_call(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count, uint32_t location);
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location);
 int add_tensor_type(PyObject* module);
 extern PyGetSetDef tensor_attributes[];

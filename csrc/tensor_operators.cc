@@ -66,8 +66,6 @@ int both_operands(PyObject* a, PyObject* b, Operand* operands, PyObject** held) 
 template <int slot>
 PyObject* binary(PyObject* a, PyObject* b) {
   Operation* op = operator_slot<slot>();
-  Operand operands[2];
-  PyObject* held[2] = {nullptr, nullptr};
   if (!op) Py_RETURN_NOTIMPLEMENTED;
   if (TorchFunction::used_) {
     PyObject* made = handled(slot, a, b);
@@ -79,10 +77,17 @@ PyObject* binary(PyObject* a, PyObject* b) {
     return cast.arguments() ? binary<slot>(cast.arguments()[0], cast.arguments()[1]) : nullptr;
   }
   const uint32_t location = capture_location();
+  PyObject* const arguments[2] = {a, b};
+  if (ValueRef repeated = repeat_call(op, no_attributes(), arguments, 2, location)) {
+    PyObject* made = wrap(std::move(repeated));
+    CallWatch::note(op, no_attributes(), arguments, 2, made);
+    return made;
+  }
+  Operand operands[2];
+  PyObject* held[2] = {nullptr, nullptr};
   int status = both_operands(a, b, operands, held);
   PyObject* result = nullptr;
   if (status == 1) {
-    PyObject* arguments[2] = {a, b};
     {
       CallWatch::Pause pause;
       ValueRef value = bind_operands(op, no_attributes(), operands, 2, arguments, location);

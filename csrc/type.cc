@@ -16,7 +16,6 @@ bool is_floating(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kFloat64;
 
 bool is_complex(uint8_t dtype) { return dtype == kComplex64 || dtype == kComplex128; }
 
-bool is_differentiable(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }
 
 const char* dtype_name(uint8_t dtype) {
   static const char* const names[kDTypeCount] = {"bool",   "int8",   "int16",   "int32",    "int64",   "uint8",   "uint16",   "uint32",

@@ -21,7 +21,7 @@ enum DTypeCode : uint8_t {
 int64_t item_size(uint8_t dtype);
 bool is_floating(uint8_t dtype);
 bool is_complex(uint8_t dtype);
-bool is_differentiable(uint8_t dtype);  // a real or complex floating dtype
+inline bool is_differentiable(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }  // a real or complex floating dtype
 const char* dtype_name(uint8_t dtype);
 
 struct Type {
@@ -37,6 +37,19 @@ struct Type {
 
   std::string text() const;
 };
+
+// Whether all types but those of Python numbers have the same floating dtype, as in most calls. The first is of no number.
+template <class TypeAt>
+bool same_floats(size_t count, TypeAt type_at) {
+  if (count == 0) return false;
+  const Type* first = type_at(0);
+  if (first->weak || !is_differentiable(first->dtype)) return false;
+  for (size_t i = 1; i < count; ++i) {
+    const Type* type = type_at(i);
+    if (type->dtype != first->dtype && !type->weak) return false;
+  }
+  return true;
+}
 
 Type* type_of(uint8_t dtype, const int64_t* shape, size_t ndim, bool weak = false);
 
