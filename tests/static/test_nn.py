@@ -154,3 +154,26 @@ def test_transposed_convolutions_are_gradients():
         given = rng.normal(size=y.shape.as_list())
         found = tf.nn.atrous_conv2d_transpose(tf.constant(given), kernel, image[0].shape, 2, "VALID")
         numpy.testing.assert_allclose(*session.run([found, tf.gradients(y, flat, given)[0]]))
+
+
+@pytest.mark.parametrize(("labels", "logits"), [(None, [1, None]), (None, None), ([None, None], [None, 1])])
+def test_labels_of_unknown_shape_are_broadcast_against_logits(session, labels, logits):
+    t, x = (
+        numpy.array([0.0, 1.0, 1.0], "f"),
+        numpy.array([[0.5]] if logits == [None, 1] else [[0.5, -1.0, 2.0]]),
+    )
+    if labels is not None:
+        t = t[None]
+    given, scores = tf.placeholder(tf.float32, labels), tf.placeholder(tf.float32, logits)
+    loss = nn.sigmoid_cross_entropy_with_logits(labels=given, logits=scores)
+    found, slope = session.run([loss, tf.gradients(loss, scores)[0]], {given: t, scores: x})
+    numpy.testing.assert_allclose(
+        found, numpy.maximum(x, 0) - x * t + numpy.log1p(numpy.exp(-abs(x))), rtol=1e-6
+    )
+    each = 1 / (1 + numpy.exp(-x)) - t
+    numpy.testing.assert_allclose(slope, each.sum(1, keepdims=True) if x.size == 1 else each, rtol=1e-5)
+
+
+def test_labels_whose_declared_shape_differs_are_refused():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="shape"):
+        nn.sigmoid_cross_entropy_with_logits(labels=tf.ones([3]), logits=tf.ones([3, 1]))

@@ -6,13 +6,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
+from twofold.runtime.calls import failed
 from twofold.static import math
-from twofold.static.api.op_functions import Alone, Number, operation, whole
+from twofold.static.api.op_functions import Alone, Number, holds_tensor, is_tensor_like, operation, whole
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.tensor_shape import TensorShape
 
 
 def _operands_by_name(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +85,29 @@ def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
         raise ValueError("cross entropy takes labels= and logits= by name. Write both names.")
 
 
+def _declared_shape(value: Any) -> TensorShape:
+    """Shape of a tensor as far as it is known, or of what becomes one."""
+    if is_tensor_like(value):
+        return TensorShape(value.get_shape())
+    return TensorShape(None if holds_tensor(value) else numpy.shape(value))
+
+
+def _of_compatible_shapes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of labels and logits, which raises ShapeError where their declared shapes cannot be equal."""
+
+    @functools.wraps(function)
+    def checked(*, labels: Any, logits: Any, **more: Any) -> Any:
+        targets, scores = _declared_shape(labels), _declared_shape(logits)
+        if not targets.is_compatible_with(scores):
+            what = f"labels of shape {targets} for logits of shape {scores}"
+            raise failed(function.__name__, ShapeError(what, "Make the shapes equal."))
+        return function(labels=labels, logits=logits, **more)
+
+    return checked
+
+
 @_operands_by_name
+@_of_compatible_shapes
 @operation("SigmoidCrossEntropyWithLogits")
 @example(
     "tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 1.0], logits=[0.0, 1000.0])",
@@ -90,7 +116,11 @@ def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Number = None, labels: Alone = None, logits: Alone = None
 ) -> Any:
-    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``."""
+    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``.
+
+    Their declared shapes are the same; where these leave a size or the number of axes open, a run may broadcast.
+    """
+    labels, logits = ops.broadcast_tensors(labels, logits)
     return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 
