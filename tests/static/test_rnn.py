@@ -305,3 +305,39 @@ def test_a_cell_that_declares_its_own_variables_has_them_once():
         inputs = [tf.ones([1, 1]), tf.ones([1, 1]), tf.ones([1, 1])]
         outputs, _ = tf.nn.static_rnn(Cell(), inputs, dtype=tf.float32, scope="own")
         assert len(outputs) == 3 and [one.name for one in tf.global_variables()] == ["own/cell/kernel:0"]
+
+
+@pytest.mark.parametrize("lengths", [None, [3, 5]])
+def test_cells_of_keras(lengths):
+    x = numpy.random.default_rng(0).standard_normal((2, 5, 3)).astype("f")
+    kernel, recurrent = numpy.linspace(-1, 1, 12).reshape(3, 4), numpy.linspace(1, -1, 16).reshape(4, 4)
+    h, expected = numpy.zeros((2, 4)), []
+    for time in range(5):
+        new = numpy.tanh(x[:, time] @ kernel + h @ recurrent + 0.5)
+        goes_on = (time < numpy.array(lengths or [5, 5]))[:, None]
+        expected.append(numpy.where(goes_on, new, 0))
+        h = numpy.where(goes_on, new, h)
+    with tf.Graph().as_default(), tf.Session() as session:
+
+        def cell():
+            return tf.keras.layers.SimpleRNNCell(4)
+
+        steps = tf.unstack(tf.constant(x), axis=1)
+        found = [
+            tf.nn.dynamic_rnn(cell(), x, sequence_length=lengths, dtype=tf.float32),
+            tf.nn.static_rnn(cell(), steps, sequence_length=lengths, initial_state=tf.zeros([2, 4])),
+        ]
+        session.run(tf.global_variables_initializer())
+        for variable in tf.global_variables():
+            of_inputs, of_bias = variable.shape[0] == 3, variable.shape.ndims == 1
+            variable.load(numpy.full(4, 0.5) if of_bias else kernel if of_inputs else recurrent, session)
+        (outputs, state), (listed, last) = session.run(found)
+        numpy.testing.assert_allclose(outputs, numpy.stack(expected, 1), rtol=2e-5, atol=1e-6)
+        numpy.testing.assert_allclose(listed, expected, rtol=2e-5, atol=1e-6)
+        numpy.testing.assert_allclose([state, last], [h, h], rtol=2e-5)
+
+
+def test_states_of_a_keras_cell_are_a_list_if_it_has_several():
+    with tf.Graph().as_default():
+        _, states = tf.nn.dynamic_rnn(tf.keras.layers.LSTMCell(4), tf.zeros([2, 5, 3]), dtype=tf.float32)
+        assert [state.shape.as_list() for state in states] == [[2, 4], [2, 4]]

@@ -140,22 +140,34 @@ class _Steps:
     def __init__(
         self, operation: str, cell: Any, state: Any, dtype: Any, batch: Any, sequence_length: Any
     ) -> None:
-        if not hasattr(cell, "zero_state"):
+        if not hasattr(cell, "zero_state") and not hasattr(cell, "get_initial_state"):
             what = f"cell is {cell!r}"
-            raise failed(operation, ArgumentError(what, "Give a cell of tf.nn.rnn_cell."))
+            raise failed(operation, ArgumentError(what, "Give a cell of tf.nn.rnn_cell or tf.keras.layers."))
         if state is None and dtype is None:
             what = "neither initial_state nor dtype is given"
             raise failed(operation, ArgumentError(what, "Give the dtype of a state of zeros, or a state."))
         self.operation, self.cell = operation, cell
         self.lengths = None if sequence_length is None else convert_to_tensor(sequence_length)
-        first = cell.zero_state(batch, dtype) if state is None else state
+        # Cells of Keras take and return a list of states, which is seen outside only if it has several.
+        self._lists_states = not hasattr(cell, "zero_state")
+        first = self._zeros(batch, dtype) if state is None else state
         values, self.names, self.structure = flatten(first, "initial_state")
         self.starts = [value if _is_array(value) else convert_to_tensor(value) for value in values]
         self.output_structure: Any = None
 
+    def _zeros(self, batch: Any, dtype: Any) -> Any:
+        if self._lists_states:
+            return self.cell.get_initial_state(inputs=None, batch_size=batch, dtype=dtype)
+        return self.cell.zero_state(batch, dtype)
+
     def next(self, inputs: Any, state: Sequence[Any], number: Any = None) -> tuple[list[Any], list[Any]]:
         """Outputs and states of step ``number``; of a sequence that has ended, zeros and the state before."""
-        output, new = self.cell(inputs, unflatten(self.structure, state))
+        before = unflatten(self.structure, state)
+        if self._lists_states and not isinstance(before, (list, tuple)):
+            before = [before]
+        output, new = self.cell(inputs, before)
+        if self._lists_states and len(new) == 1:
+            (new,) = new
         outputs, _, self.output_structure = flatten(output, "output")
         states, _, found = flatten(new, "state")
         if repr(found) != repr(self.structure):
@@ -168,8 +180,8 @@ class _Steps:
             [_chosen(goes_on, value, creation.zeros_like(value)) for value in outputs],
             [
                 # What all sequences share goes on with the steps: arrays, and scalars as AttentionWrapper's time.
-                value if _is_array(value) or not value.type_.shape else _chosen(goes_on, value, before)
-                for value, before in zip(states, state)
+                value if _is_array(value) or not value.type_.shape else _chosen(goes_on, value, last)
+                for value, last in zip(states, state)
             ],
         )
 
