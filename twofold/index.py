@@ -117,7 +117,9 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.linear_algebra.triangular": (
         "triangular_system triangular_system_by_numpy solve_triangular"
     ),
-    "twofold.ops.loss.class_losses": "cross_entropy soft_cross_entropy nll_loss class_loss",
+    "twofold.ops.loss.class_losses": (
+        "cross_entropy soft_cross_entropy distribution_cross_entropy nll_loss class_loss"
+    ),
     "twofold.ops.loss.ctc": "ctc_paths ctc_losses ctc_mean",
     "twofold.ops.loss.elementwise_losses": (
         "mse_loss l1_loss huber_loss smooth_l1_loss soft_margin_loss binary_cross_entropy "

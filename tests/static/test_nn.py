@@ -177,3 +177,54 @@ def test_labels_of_unknown_shape_are_broadcast_against_logits(session, labels, l
 def test_labels_whose_declared_shape_differs_are_refused():
     with tf.Graph().as_default(), pytest.raises(ValueError, match="shape"):
         nn.sigmoid_cross_entropy_with_logits(labels=tf.ones([3]), logits=tf.ones([3, 1]))
+
+
+def test_in_top_k_is_false_for_what_is_no_class_and_where_scores_are_not_finite(session):
+    scores = [[0.1, 0.9], [0.1, 0.9], [0.1, 0.9], [0.1, numpy.nan], [0.1, numpy.inf]]
+    assert session.run(nn.in_top_k(scores, [1, 2, -1, 0, 1], 2)).tolist() == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_gradient_of_softmax_cross_entropy_for_labels_that_are_no_distribution(session):
+    labels = numpy.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [1.0, 1.0, 0.5]], "f")
+    x = numpy.array([[0.5, -1.0, 2.0], [0.0, 0.1, 0.2], [1.0, 2.0, 3.0]])
+    logits = tf.constant(x, tf.float32)
+    soft = numpy.exp(x) / numpy.exp(x).sum(1, keepdims=True)
+    for function in (nn.softmax_cross_entropy_with_logits, nn.softmax_cross_entropy_with_logits_v2):
+        loss = function(labels=labels, logits=logits)
+        found, slope = session.run([loss, tf.gradients(loss, logits)[0]])
+        numpy.testing.assert_allclose(found, -(labels * numpy.log(soft)).sum(1), rtol=1e-6)
+        numpy.testing.assert_allclose(slope, soft - labels, rtol=1e-5)  # TensorFlow's kernel
+    given = tf.placeholder(tf.float32, [3, 3])
+    loss = nn.softmax_cross_entropy_with_logits_v2(labels=given, logits=logits)
+    numpy.testing.assert_allclose(
+        session.run(tf.gradients(loss, given)[0], {given: labels}), -numpy.log(soft), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("mean_squared_error", lambda t, x: (x - t) ** 2),
+        ("absolute_difference", lambda t, x: abs(x - t)),
+        ("hinge_loss", lambda t, x: numpy.maximum(1 - (2 * t - 1) * x, 0)),
+        ("huber_loss", lambda t, x: numpy.where(abs(x - t) < 1, (x - t) ** 2 / 2, abs(x - t) - 0.5)),
+        ("log_loss", lambda t, x: -t * numpy.log(x + 1e-7) - (1 - t) * numpy.log(1 - x + 1e-7)),
+        ("cosine_distance", lambda t, x: 1 - (t * x).sum(1)),
+    ],
+)
+def test_losses_broadcast_labels_whose_shape_is_not_declared(session, name, rows):
+    t, x = numpy.array([0.0, 1.0, 1.0]), RANDOM.uniform(0.1, 0.9, (4, 3))
+    labels, predictions = tf.placeholder(tf.float32), tf.placeholder(tf.float32, [None, 3])
+    more = {"axis": 1} if name == "cosine_distance" else {}
+    loss = getattr(tf.losses, name)(labels, predictions, **more)
+    numpy.testing.assert_allclose(
+        session.run(loss, {labels: t, predictions: x}), rows(t, x).mean(), rtol=1e-5
+    )
+    with pytest.raises(ValueError, match=f"{name}: labels of shape"):
+        getattr(tf.losses, name)(tf.ones([3]), predictions, **more)

@@ -21,6 +21,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.graph import operation_of as _operation_of
 from twofold.static.graph.scopes import name_scope
+from twofold.static.nn.cross_entropy import need_compatible_shapes
 
 
 class Reduction:
@@ -110,7 +111,7 @@ def _difference(type: str, **own: Any) -> Callable[[Callable[..., Any]], Callabl
 
         @functools.wraps(body)
         def rows(labels: Any, predictions: Any, **given: Any) -> Any:
-            return declare(*_pair(labels, predictions), **given)
+            return declare(*_pair(body.__name__, labels, predictions), **given)
 
         return _loss(type, **own)(rows)
 
@@ -185,25 +186,20 @@ def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, label_smoothing:
     return nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores)
 
 
-def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    """Both as float32, in which TensorFlow computes these losses whatever it is given."""
-    value = convert_to_tensor(predictions)
-    return math.cast(convert_to_tensor(labels), float32), math.cast(value, float32)
+def _pair(name: str, labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Both as float32, in which TensorFlow computes these losses whatever it is given.
 
-
-def _need_equal(labels: Any, predictions: Any) -> None:
-    from_shape, to_shape = tuple(labels.shape), tuple(predictions.shape)
-    if from_shape != to_shape:
-        raise ShapeError(
-            f"labels of shape {from_shape} for predictions of shape {to_shape}", "Make the shapes equal."
-        )
+    Raises ShapeError if their declared shapes cannot be equal; what these leave open, a run may broadcast.
+    """
+    wanted, value = convert_to_tensor(labels), convert_to_tensor(predictions)
+    need_compatible_shapes(name, wanted, value, "predictions")
+    return math.cast(wanted, float32), math.cast(value, float32)
 
 
 @_difference("mean_squared_error")
 @example("tf.losses.mean_squared_error([1.0, 2.0], [1.0, 5.0])", "4.5")
 def mean_squared_error(labels: Any, predictions: Any) -> Any:
     """Mean of squared differences."""
-    _need_equal(labels, predictions)
     return ops.square(ops.subtract(predictions, labels))
 
 
@@ -211,7 +207,6 @@ def mean_squared_error(labels: Any, predictions: Any) -> Any:
 @example("tf.losses.absolute_difference([1.0, 2.0], [1.0, 5.0])", "1.5")
 def absolute_difference(labels: Any, predictions: Any) -> Any:
     """Mean of magnitudes of differences."""
-    _need_equal(labels, predictions)
     return ops.abs(ops.subtract(predictions, labels))
 
 
@@ -219,13 +214,12 @@ def absolute_difference(labels: Any, predictions: Any) -> Any:
 @example("tf.losses.hinge_loss([1.0, 0.0], [0.5, 0.5])", "1.0")
 def hinge_loss(labels: Any, logits: Any) -> Any:
     """max(0, 1 - y * logit), y = 2 * label - 1."""
-    classes, scores = _pair(labels, logits)
+    classes, scores = _pair("hinge_loss", labels, logits)
     return _hinge(classes, scores)
 
 
 @operation("HingeLoss")
 def _hinge(labels: Any, logits: Any) -> Any:
-    _need_equal(labels, logits)
     signs = ops.subtract(ops.multiply(labels, 2.0), 1.0)
     return ops.relu(ops.subtract(1.0, ops.multiply(signs, logits)))
 
@@ -234,7 +228,7 @@ def _hinge(labels: Any, logits: Any) -> Any:
 @example("tf.losses.huber_loss([0.0, 0.0], [0.5, 4.0])", "1.8125")
 def huber_loss(labels: Any, predictions: Any, delta: Number) -> Any:
     """Half the squares of differences up to ``delta``, the magnitudes of larger ones."""
-    _need_equal(labels, predictions)
+    labels, predictions = ops.broadcast_tensors(labels, predictions)
     return ops.huber_loss(predictions, labels, reduction="none", delta=float(numbers(delta)))
 
 
@@ -242,7 +236,6 @@ def huber_loss(labels: Any, predictions: Any, delta: Number) -> Any:
 @example("tf.losses.log_loss([1.0, 0.0], [0.5, 0.5])", "0.69314694")
 def log_loss(labels: Any, predictions: Any, epsilon: Any) -> Any:
     """Cross entropy of probabilities, ``epsilon`` away from the logarithm of zero."""
-    _need_equal(labels, predictions)
     one = ops.multiply(labels, ops.log(ops.add(predictions, epsilon)))
     other = ops.log(ops.add(ops.subtract(1.0, predictions), epsilon))
     return ops.negative(ops.add(one, ops.multiply(ops.subtract(1.0, labels), other)))
@@ -257,14 +250,16 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
     without weight are no parts of pairs.
     """
     with name_scope(options["scope"], "mean_pairwise_squared_error"):
-        pairs = _pairwise(*_pair(labels, predictions), math.cast(convert_to_tensor(weights), float32))
+        pairs = _pairwise(
+            *_pair("mean_pairwise_squared_error", labels, predictions),
+            math.cast(convert_to_tensor(weights), float32),
+        )
         add_loss(pairs, options["loss_collection"])
         return pairs
 
 
 @operation("MeanPairwiseSquaredError")
 def _pairwise(labels: Any, predictions: Any, weights: Any) -> Any:
-    _need_equal(labels, predictions)
     error = ops.subtract(predictions, labels)
     if weights.ndim not in (0, error.ndim):
         what = f"weights of shape {tuple(weights.shape)} for errors of shape {tuple(error.shape)}"
@@ -285,7 +280,6 @@ def _pairwise(labels: Any, predictions: Any, weights: Any) -> Any:
 
 @operation("cosine_distance")
 def _cosine(labels: Any, predictions: Any, axis: Number) -> Any:
-    _need_equal(labels, predictions)
     return ops.subtract(1.0, ops.sum(ops.multiply(labels, predictions), whole(axis), True))
 
 
@@ -299,7 +293,7 @@ def cosine_distance(
     if along is None:
         raise ValueError("cosine_distance: axis is not given. Say along which axis the vectors lie.")
     with name_scope(options["scope"], "cosine_distance_loss"):
-        rows = _cosine(*_pair(labels, predictions), along)
+        rows = _cosine(*_pair("cosine_distance", labels, predictions), along)
         return _finish(rows, weights, options["loss_collection"], options["reduction"])
 
 

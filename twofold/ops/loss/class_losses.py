@@ -338,6 +338,45 @@ class soft_cross_entropy:
     ]
 
 
+def _distributions(rows: int, classes: int) -> Any:
+    """Rows that sum to 1."""
+    values = numpy.random.default_rng(3).uniform(0.05, 0.95, (rows, classes))
+    return (values / values.sum(1, keepdims=True)).astype(numpy.float32)
+
+
+@composite
+class distribution_cross_entropy:
+    """Cross entropy of the softmax of each row of ``logits`` with a row of ``labels``, a distribution.
+
+    The gradient of the logits is ``softmax(logits) - labels``, that of TensorFlow, also for labels that do not sum
+    to 1, where the derivative is another one.
+    """
+
+    autocast = "float32"
+    functions = ()
+
+    @staticmethod
+    def compute(logits: Any, labels: Any) -> Any:
+        x = floating(logits)
+        z, s = shifted(x, x.ndim - 1)
+        each = convert(floating(labels), x.dtype) * (ops.log(s) - z)
+        return convert(apply("sum", each, attrs=((x.ndim - 1,), False)), strong(logits).dtype)
+
+    @staticmethod
+    def vjp(ct: Any, y: Any, logits: Any, labels: Any) -> Any:
+        x, wanted = floating(logits), floating(labels)
+        z, s = shifted(x, x.ndim - 1)
+        part = restore_axes(convert(ct, x.dtype), (x.ndim - 1,), x.shape)
+        scores = (ops.exp(z) / s - convert(wanted, x.dtype)) * part
+        return convert(scores, strong(logits).dtype), convert((ops.log(s) - z) * part, strong(labels).dtype)
+
+    @staticmethod
+    def reference(logits: Any, labels: Any) -> Any:
+        return -(labels * (logits - numpy.log(numpy.exp(logits).sum(-1, keepdims=True)))).sum(-1)
+
+    samples = lambda: [example((), (4, 17), _distributions(4, 17)), example((), (3, 5), _distributions(3, 5))]
+
+
 @composite
 class nll_loss:
     """Minus ``input`` (log-probabilities) at the target class; see ``cross_entropy``.
@@ -434,6 +473,8 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) -> Any:
     """Cross entropy of each row of ``logits`` with a row of probabilities.
 
+    The gradient of ``logits`` is ``softmax(logits) - labels`` as in TensorFlow, whatever the labels sum to.
+
     >>> import twofold as torch
     >>> torch.softmax_cross_entropy_with_logits(torch.tensor([[0.5, 0.5]]), torch.tensor([[2.0, 0.0]]))
     tensor([1.1269])
@@ -450,8 +491,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) 
         labels, logits = ops.movedim(labels, position, -1), ops.movedim(logits, position, -1)
     count, kept = logits.shape[-1], tuple(logits.shape[:-1])
     rows = [ops.reshape(value, (prod(kept), count)) for value in (logits, labels)]
-    flat = apply("soft_cross_entropy", *rows, 0.0, attrs=("none", False, False))
-    return ops.reshape(flat, kept)
+    return ops.reshape(apply("distribution_cross_entropy", *rows), kept)
 
 
 # Losses of single elements

@@ -92,15 +92,20 @@ def _declared_shape(value: Any) -> TensorShape:
     return TensorShape(None if holds_tensor(value) else numpy.shape(value))
 
 
+def need_compatible_shapes(name: str, labels: Any, scores: Any, what: str = "logits") -> None:
+    """Raise ShapeError where the shapes of both, as far as they are declared, cannot be equal."""
+    wanted, found = _declared_shape(labels), _declared_shape(scores)
+    if not wanted.is_compatible_with(found):
+        sizes = f"labels of shape {wanted} for {what} of shape {found}"
+        raise failed(name, ShapeError(sizes, "Make the shapes equal."))
+
+
 def _of_compatible_shapes(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of labels and logits, which raises ShapeError where their declared shapes cannot be equal."""
 
     @functools.wraps(function)
     def checked(*, labels: Any, logits: Any, **more: Any) -> Any:
-        targets, scores = _declared_shape(labels), _declared_shape(logits)
-        if not targets.is_compatible_with(scores):
-            what = f"labels of shape {targets} for logits of shape {scores}"
-            raise failed(function.__name__, ShapeError(what, "Make the shapes equal."))
+        need_compatible_shapes(function.__name__, labels, logits)
         return function(labels=labels, logits=logits, **more)
 
     return checked
@@ -164,6 +169,14 @@ def l2_loss(t: Any) -> Any:
 @operation("InTopK")
 @example("tf.nn.in_top_k([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]], [2, 0], 2)", "[ True False]")
 def in_top_k(predictions: Any, targets: Alone, k: Number) -> Any:
-    """Whether the score at each target is among the ``k`` largest of its row."""
-    wanted = ops.take_along_dim(predictions, ops.unsqueeze(ops.cast(targets, int64), -1), -1)
-    return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), whole(k))
+    """Whether the score at each target is among the ``k`` largest of its row.
+
+    It is not for a target that is no class, and in rows with a score that is not finite.
+    """
+    classes = ops.unsqueeze(ops.cast(targets, int64), -1)
+    count = predictions.shape[-1]
+    is_class = ops.logical_and(ops.greater_equal(classes, 0), ops.less(classes, count))
+    wanted = ops.take_along_dim(predictions, ops.where(is_class, classes, 0), -1)
+    larger = ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), whole(k))
+    known = ops.logical_and(ops.squeeze(is_class, -1), ops.all(ops.isfinite(predictions), -1))
+    return ops.logical_and(larger, known)
