@@ -50,7 +50,9 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.elementwise.checks": "class_number number_below within nonzero_divisor fitting_values",
     "twofold.ops.elementwise.complex": "complex real imag conj polar view_as_real view_as_complex",
     "twofold.ops.elementwise.conversion": "cast bitcast",
-    "twofold.ops.elementwise.extremes": "maximum minimum fmax fmin clamp clamp_min clamp_max",
+    "twofold.ops.elementwise.extremes": (
+        "maximum minimum first_maximum first_minimum fmax fmin clamp clamp_min clamp_max"
+    ),
     "twofold.ops.elementwise.logic": (
         "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
         "logical_not bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift "

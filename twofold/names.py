@@ -192,8 +192,8 @@ NAMES: dict[str, dict[str, str]] = {
             "div_no_nan=divide_no_nan inv abs negative neg sign square sqrt rsqrt reciprocal exp expm1 log "
             "log1p sin cos tan asin acos atan sinh cosh tanh sigmoid log_sigmoid softplus erf erfc floor "
             "ceil round rint is_nan is_inf is_finite logical_not stop_gradient subtract sub multiply mul "
-            "realdiv floordiv floor_div floormod mod truncatediv truncatemod pow maximum minimum atan2 "
-            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor add "
+            "realdiv floordiv floor_div floormod mod truncatediv truncatemod pow atan2 equal not_equal less "
+            "less_equal greater greater_equal logical_and logical_or logical_xor maximum minimum add "
             "squared_difference truediv divide div divide_no_nan reduce_sum reduce_prod reduce_mean "
             "reduce_max reduce_min reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax "
             "arg_max argmin arg_min matmul batch_matmul tensordot einsum add_n accumulate_n cumsum cumprod "
@@ -378,7 +378,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.layers.normalization": "fused_batch_norm",
         "twofold.static.math": "log_sigmoid sigmoid softplus tanh",
         "twofold.static.nn.activations": (
-            "silu=swish relu relu6 elu selu softsign swish zero_fraction quantized_relu_x leaky_relu crelu "
+            "silu=swish relu relu6 elu softsign swish selu zero_fraction quantized_relu_x leaky_relu crelu "
             "softmax log_softmax dropout"
         ),
         "twofold.static.nn.convolutions": (
@@ -388,8 +388,9 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.nn.cross_entropy": (
             "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
-            "sparse_softmax_cross_entropy_with_logits sigmoid_cross_entropy_with_logits "
-            "weighted_cross_entropy_with_logits log_poisson_loss l2_loss in_top_k"
+            "sparse_softmax_cross_entropy_with_logits need_compatible_shapes "
+            "sigmoid_cross_entropy_with_logits weighted_cross_entropy_with_logits log_poisson_loss l2_loss "
+            "in_top_k"
         ),
         "twofold.static.nn.ctc": "ctc_greedy_decoder ctc_loss",
         "twofold.static.nn.ctc_beam_search": "ctc_beam_search_decoder ctc_beam_search_decoder_v2",

@@ -81,8 +81,6 @@ floormod = mod = renamed("FloorMod", "remainder", "x y")
 truncatediv = renamed("TruncateDiv", "div", "x y", rounding_mode="trunc")
 truncatemod = renamed("TruncateMod", "fmod", "x y")
 pow = renamed("Pow", "pow", "x y")
-maximum = renamed("Maximum", "maximum", "x y")
-minimum = renamed("Minimum", "minimum", "x y")
 atan2 = renamed("Atan2", "atan2", "y x")
 equal = renamed("Equal", "equal", "x y")
 not_equal = renamed("NotEqual", "not_equal", "x y")
@@ -93,6 +91,20 @@ greater_equal = renamed("GreaterEqual", "greater_equal", "x y")
 logical_and = renamed("LogicalAnd", "logical_and", "x y")
 logical_or = renamed("LogicalOr", "logical_or", "x y")
 logical_xor = renamed("LogicalXor", "logical_xor", "x y")
+
+
+@operation("Maximum")
+@example("tf.maximum([1.0, 5.0], [3.0, 2.0])", "[3. 5.]")
+def maximum(x: Any, y: Any) -> Any:
+    """The larger of the two; NaN if either is. Where they are equal, ``x`` has the gradient."""
+    return apply("first_maximum", *_check_same_dtype(x, y))
+
+
+@operation("Minimum")
+@example("tf.minimum([1.0, 5.0], [3.0, 2.0])", "[1. 2.]")
+def minimum(x: Any, y: Any) -> Any:
+    """The smaller of the two; NaN if either is. Where they are equal, ``x`` has the gradient."""
+    return apply("first_minimum", *_check_same_dtype(x, y))
 
 
 @example(

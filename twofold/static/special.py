@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.ops.base import ops
+from twofold.ops.base import apply, ops
 from twofold.static.api.aliases import renamed
 from twofold.static.api.op_functions import Number, axis_of, convert_to_tensor, operation
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.graph_elements import check_same_dtype
 from twofold.static.graph.scopes import name_scope
 
 erfinv = renamed("Erfinv", "erfinv")
@@ -18,8 +19,6 @@ bessel_i0e = renamed("BesselI0e", "special.i0e")
 bessel_i1 = renamed("BesselI1", "special.i1")
 bessel_i1e = renamed("BesselI1e", "special.i1e")
 nextafter = renamed("NextAfter", "nextafter", "x1 x2")
-xlogy = renamed("Xlogy", "xlogy", "x y")
-xlog1py = renamed("Xlog1py", "special.xlog1py", "x y")
 
 
 def _zero_where_zero(one: Any, value: Any) -> Any:
@@ -32,6 +31,22 @@ def _zero_where_zero(one: Any, value: Any) -> Any:
 def xdivy(x: Any, y: Any) -> Any:
     """``x / y``, and 0 where ``x`` is 0."""
     return _zero_where_zero(x, ops.divide(x, ops.where(ops.equal(x, 0), ops.ones_like(y), y)))
+
+
+@operation("Xlogy")
+@example("tf.math.xlogy([0.0, 2.0], [0.0, 1.0])", "[0. 0.]")
+def xlogy(x: Any, y: Any) -> Any:
+    """``x * log(y)``, and 0 where ``x`` is 0, in its derivatives, too."""
+    x, y = check_same_dtype(x, y)
+    return ops.xlogy(x, ops.where(ops.equal(x, 0), 1, y))
+
+
+@operation("Xlog1py")
+@example("tf.math.xlog1py([0.0, 2.0], [-1.0, 0.0])", "[0. 0.]")
+def xlog1py(x: Any, y: Any) -> Any:
+    """``x * log(1 + y)``, and 0 where ``x`` is 0, in its derivatives, too."""
+    x, y = check_same_dtype(x, y)
+    return apply("xlog1py", x, ops.where(ops.equal(x, 0), 0, y))
 
 
 @operation("MulNoNan")

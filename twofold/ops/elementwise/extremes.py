@@ -54,6 +54,28 @@ class minimum:
     reference = numpy.minimum
 
 
+@elementwise
+class first_maximum:
+    """The larger of the two; NaN if either is. Of equal operands ``input`` has the gradient, as in TensorFlow."""
+
+    functions = ()
+    signature = "input, other"
+    vjp = lambda ct, y, a, b: (ops.where(a >= b, ct, 0), ops.where(a >= b, 0, ct))
+    lower = lambda b, x, y: b.maximum(x, y)
+    reference = numpy.maximum
+
+
+@elementwise
+class first_minimum:
+    """The smaller of the two; NaN if either is. Of equal operands ``input`` has the gradient, as in TensorFlow."""
+
+    functions = ()
+    signature = "input, other"
+    vjp = lambda ct, y, a, b: (ops.where(a <= b, ct, 0), ops.where(a <= b, 0, ct))
+    lower = lambda b, x, y: b.minimum(x, y)
+    reference = numpy.minimum
+
+
 @composite
 class fmax:
     """The larger of the two; of a number and a NaN, the number. Of equal operands the first has the gradient.

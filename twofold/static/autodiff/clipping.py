@@ -17,8 +17,8 @@ from twofold.static.graph.graph import get_default_graph
 @operation("ClipByValue")
 @example("tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0)", "[0.  0.5 1. ]")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """Elements limited to a range."""
-    return ops.minimum(ops.maximum(t, clip_value_min), clip_value_max)
+    """Elements limited to a range; those at a limit have the gradient, those outside do not."""
+    return apply("first_minimum", apply("first_maximum", t, clip_value_min), clip_value_max)
 
 
 @keeps_slices
@@ -27,8 +27,10 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
 def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
     """``t`` scaled down so that its norm is at most ``clip_norm``."""
     found = axis_of(axes)
-    norm = ops.sqrt(ops.sum(ops.square(t), tuple(range(t.ndim)) if found is None else found, True))
-    return apply("divide", apply("multiply", t, clip_norm), ops.maximum(norm, clip_norm))
+    squares = ops.sum(ops.square(t), tuple(range(t.ndim)) if found is None else found, True)
+    positive = ops.greater(squares, 0)  # the root has no derivative at zero
+    norm = ops.where(positive, ops.sqrt(ops.where(positive, squares, 1.0)), squares)
+    return apply("divide", apply("multiply", t, clip_norm), apply("first_maximum", norm, clip_norm))
 
 
 @keeps_slices

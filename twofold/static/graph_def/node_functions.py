@@ -83,7 +83,8 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "Add": tf.add, "AddV2": tf.add, "Div": tf.div, "Mod": tf.floormod, "SquaredDifference": tf.squared_difference,
     "DivNoNan": tf.math.divide_no_nan, "Softmax": tf.nn.softmax, "LogSoftmax": tf.nn.log_softmax, "Diag": tf.diag,
     "DiagPart": tf.diag_part, "MatrixDiag": tf.matrix_diag, "InvertPermutation": tf.invert_permutation,
-    "Rank": tf.rank, "ClipByValue": tf.clip_by_value,
+    "Rank": tf.rank, "ClipByValue": tf.clip_by_value, "Maximum": tf.maximum, "Minimum": tf.minimum,
+    "Selu": tf.nn.selu, "Xlogy": tf.math.xlogy, "Xlog1py": tf.math.xlog1py,
 }  # fmt: skip
 """Functions that take the inputs and a name."""
 

@@ -25,9 +25,21 @@ from twofold.static.random import next_key
 relu = renamed("Relu", "relu", "features")
 relu6 = renamed("Relu6", "relu6", "features")
 elu = renamed("Elu", "elu", "features")
-selu = renamed("Selu", "selu", "features")
 softsign = renamed("Softsign", "softsign", "features")
 swish = renamed("Swish", "silu", "features")
+
+
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@operation("Selu")
+@example("tf.nn.selu([-1.0, 2.0])", "[-1.1113307  2.1014018]")
+def selu(features: Any) -> Any:
+    """Scaled exponential linear units: ``scale * x``, below 0 ``scale * alpha * (exp(x) - 1)``.
+
+    At 0 the derivative is ``scale``.
+    """
+    return ops.where(ops.less(features, 0), ops.selu(features), ops.multiply(features, _SELU_SCALE))
 
 
 @operation("ZeroFraction")
