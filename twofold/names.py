@@ -119,9 +119,9 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.arrays.shape_ops": (
             "concat_v2=concat placeholder placeholder_with_default identity ensure_shape repeat reshape "
-            "shape size rank transpose matrix_transpose expand_dims squeeze concat stack pack unstack "
-            "unpack split tile slice gather gather_nd one_hot reverse reverse_v2 sequence_mask shape_n "
-            "identity_n broadcast_static_shape broadcast_dynamic_shape"
+            "shape size rank transpose matrix_transpose expand_dims squeeze concat stack parallel_stack "
+            "pack unstack unpack split tile slice gather gather_nd one_hot reverse reverse_v2 sequence_mask "
+            "shape_n identity_n broadcast_static_shape broadcast_dynamic_shape"
         ),
         "twofold.static.autodiff.clipping": (
             "clip_by_value clip_by_norm clip_by_average_norm global_norm clip_by_global_norm"

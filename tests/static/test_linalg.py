@@ -69,3 +69,24 @@ def test_least_squares_and_diagonals():
         assert (changed == numpy.where(numpy.eye(3), 1.0, square)).all()
         product = session.run(tf.linalg.matvec(square, square[:, 0], transpose_a=True))
         numpy.testing.assert_allclose(product, numpy.einsum("bji,bj->bi", square, square[:, 0]), rtol=1e-8)
+
+
+def test_gradient_of_cholesky_solve_is_zero_above_the_diagonal():
+    factor = numpy.array([[2.0, 9.0, 9.0], [0.5, 1.5, 9.0], [0.1, 0.2, 1.0]])
+    right = numpy.array([[1.0], [2.0], [3.0]])
+
+    def total(values):
+        lower = numpy.tril(values)
+        return numpy.linalg.solve(lower @ lower.T, right).sum()
+
+    steps = 1e-6 * numpy.eye(9).reshape(9, 3, 3)
+    expected = [(total(factor + step) - total(factor - step)) / 2e-6 for step in steps]
+    with tf.Graph().as_default(), tf.Session() as session:
+        chol = tf.constant(factor)
+        slope = session.run(tf.gradients(tf.cholesky_solve(chol, right), chol)[0])
+    numpy.testing.assert_allclose(slope.ravel(), expected, rtol=1e-5, atol=1e-8)
+
+
+def test_parallel_stack_needs_a_known_shape():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="parallel_stack: a shape of"):
+        tf.parallel_stack([tf.placeholder(tf.float32, [None])])

@@ -11,6 +11,7 @@ from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import Number, axis_of, counted, numbers, operation
 from twofold.static.api.result_tuples import LogMatrixDeterminant, Qr
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.graph_elements import check_same_dtype
 from twofold.static.math import matmul, trace
 
 __all__ = ["matmul", "trace"]
@@ -57,7 +58,12 @@ def matrix_triangular_solve(matrix: Any, rhs: Any, lower: Number = True, adjoint
     return apply("solve_triangular", _adjoint(matrix) if adjoint else matrix, rhs, attrs=(upper, True, False))
 
 
-cholesky_solve = renamed("CholeskySolve", "cholesky_solve", "chol rhs", order="rhs chol")
+@operation("CholeskySolve")
+@example("tf.cholesky_solve([[2.0, 0.0], [1.0, 2.0]], [[8.0], [12.0]])", "[[1.]\n [2.]]")
+def cholesky_solve(chol: Any, rhs: Any) -> Any:
+    """The solution of ``chol @ chol.T @ x = rhs``; what is above the diagonal of ``chol`` counts for nothing."""
+    chol, rhs = check_same_dtype(chol, rhs)
+    return ops.cholesky_solve(rhs, ops.tril(chol))
 
 
 inv, solve, triangular_solve = matrix_inverse, matrix_solve, matrix_triangular_solve

@@ -220,6 +220,17 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
     return _stack(given, axis, name=name)
 
 
+@example("tf.parallel_stack([tf.constant([1, 2]), tf.constant([3, 4])])", "[[1 2]\n [3 4]]")
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
+    """Tensors of one shape, which is known, along a new first axis; raises ValueError where it is not known."""
+    given = [convert_to_tensor(value) for value in values]
+    if not given[0].shape.is_fully_defined():
+        raise ValueError(
+            f"parallel_stack: a shape of {given[0].shape}, at {here()}. Use stack for unknown sizes."
+        )
+    return _stack(given, 0, name=name)
+
+
 pack = stack
 PACK.append(lambda values: stack(values))
 

@@ -33,7 +33,7 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @operation("Selu")
-@example("tf.nn.selu([-1.0, 2.0])", "[-1.1113307  2.1014018]")
+@example("tf.nn.selu([-1.0, 2.0])", "[-1.1113307  2.101402 ]")
 def selu(features: Any) -> Any:
     """Scaled exponential linear units: ``scale * x``, below 0 ``scale * alpha * (exp(x) - 1)``.
 
