@@ -388,9 +388,8 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.nn.cross_entropy": (
             "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
-            "sparse_softmax_cross_entropy_with_logits need_compatible_shapes "
-            "sigmoid_cross_entropy_with_logits weighted_cross_entropy_with_logits log_poisson_loss l2_loss "
-            "in_top_k"
+            "sparse_softmax_cross_entropy_with_logits sigmoid_cross_entropy_with_logits "
+            "weighted_cross_entropy_with_logits log_poisson_loss l2_loss in_top_k"
         ),
         "twofold.static.nn.ctc": "ctc_greedy_decoder ctc_loss",
         "twofold.static.nn.ctc_beam_search": "ctc_beam_search_decoder ctc_beam_search_decoder_v2",

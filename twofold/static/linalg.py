@@ -11,7 +11,7 @@ from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import Number, axis_of, counted, numbers, operation
 from twofold.static.api.result_tuples import LogMatrixDeterminant, Qr
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph_elements import check_same_dtype
+from twofold.static.graph.graph_elements import check_same_dtype as _check_same_dtype
 from twofold.static.math import matmul, trace
 
 __all__ = ["matmul", "trace"]
@@ -62,7 +62,7 @@ def matrix_triangular_solve(matrix: Any, rhs: Any, lower: Number = True, adjoint
 @example("tf.cholesky_solve([[2.0, 0.0], [1.0, 2.0]], [[8.0], [12.0]])", "[[1.]\n [2.]]")
 def cholesky_solve(chol: Any, rhs: Any) -> Any:
     """The solution of ``chol @ chol.T @ x = rhs``; what is above the diagonal of ``chol`` counts for nothing."""
-    chol, rhs = check_same_dtype(chol, rhs)
+    chol, rhs = _check_same_dtype(chol, rhs)
     return ops.cholesky_solve(rhs, ops.tril(chol))
 
 

@@ -12,6 +12,7 @@ from twofold.ir.sizes import index
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.static import math, nn
+from twofold.static.api.declared_shapes import need_compatible_shapes as _need_compatible_shapes
 from twofold.static.api.op_functions import Number, as_tensor, convert_to_tensor, numbers, operation, whole
 from twofold.static.api.signatures import REQUIRED, defaults_of, takes, with_parameters
 from twofold.static.arrays import shape_ops
@@ -21,7 +22,6 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.graph import operation_of as _operation_of
 from twofold.static.graph.scopes import name_scope
-from twofold.static.nn.cross_entropy import need_compatible_shapes
 
 
 class Reduction:
@@ -192,7 +192,7 @@ def _pair(name: str, labels: Any, predictions: Any) -> tuple[Any, Any]:
     Raises ShapeError if their declared shapes cannot be equal; what these leave open, a run may broadcast.
     """
     wanted, value = convert_to_tensor(labels), convert_to_tensor(predictions)
-    need_compatible_shapes(name, wanted, value, "predictions")
+    _need_compatible_shapes(name, wanted, value, "predictions")
     return math.cast(wanted, float32), math.cast(value, float32)
 
 

@@ -9,7 +9,7 @@ from twofold.ops.base import apply, ops
 from twofold.static.api.aliases import renamed
 from twofold.static.api.op_functions import Number, axis_of, convert_to_tensor, operation
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph_elements import check_same_dtype
+from twofold.static.graph.graph_elements import check_same_dtype as _check_same_dtype
 from twofold.static.graph.scopes import name_scope
 
 erfinv = renamed("Erfinv", "erfinv")
@@ -37,7 +37,7 @@ def xdivy(x: Any, y: Any) -> Any:
 @example("tf.math.xlogy([0.0, 2.0], [0.0, 1.0])", "[0. 0.]")
 def xlogy(x: Any, y: Any) -> Any:
     """``x * log(y)``, and 0 where ``x`` is 0, in its derivatives, too."""
-    x, y = check_same_dtype(x, y)
+    x, y = _check_same_dtype(x, y)
     return ops.xlogy(x, ops.where(ops.equal(x, 0), 1, y))
 
 
@@ -45,7 +45,7 @@ def xlogy(x: Any, y: Any) -> Any:
 @example("tf.math.xlog1py([0.0, 2.0], [-1.0, 0.0])", "[0. 0.]")
 def xlog1py(x: Any, y: Any) -> Any:
     """``x * log(1 + y)``, and 0 where ``x`` is 0, in its derivatives, too."""
-    x, y = check_same_dtype(x, y)
+    x, y = _check_same_dtype(x, y)
     return apply("xlog1py", x, ops.where(ops.equal(x, 0), 0, y))
 
 

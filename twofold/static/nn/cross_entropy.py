@@ -6,17 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy
-
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError, ShapeError
+from twofold.errors import ArgumentError
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
-from twofold.runtime.calls import failed
 from twofold.static import math
-from twofold.static.api.op_functions import Alone, Number, holds_tensor, is_tensor_like, operation, whole
+from twofold.static.api.declared_shapes import need_compatible_shapes as _need_compatible_shapes
+from twofold.static.api.op_functions import Alone, Number, operation, whole
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.tensor_shape import TensorShape
 
 
 def _operands_by_name(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,27 +82,12 @@ def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
         raise ValueError("cross entropy takes labels= and logits= by name. Write both names.")
 
 
-def _declared_shape(value: Any) -> TensorShape:
-    """Shape of a tensor as far as it is known, or of what becomes one."""
-    if is_tensor_like(value):
-        return TensorShape(value.get_shape())
-    return TensorShape(None if holds_tensor(value) else numpy.shape(value))
-
-
-def need_compatible_shapes(name: str, labels: Any, scores: Any, what: str = "logits") -> None:
-    """Raise ShapeError where the shapes of both, as far as they are declared, cannot be equal."""
-    wanted, found = _declared_shape(labels), _declared_shape(scores)
-    if not wanted.is_compatible_with(found):
-        sizes = f"labels of shape {wanted} for {what} of shape {found}"
-        raise failed(name, ShapeError(sizes, "Make the shapes equal."))
-
-
 def _of_compatible_shapes(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of labels and logits, which raises ShapeError where their declared shapes cannot be equal."""
 
     @functools.wraps(function)
     def checked(*, labels: Any, logits: Any, **more: Any) -> Any:
-        need_compatible_shapes(function.__name__, labels, logits)
+        _need_compatible_shapes(function.__name__, labels, logits)
         return function(labels=labels, logits=logits, **more)
 
     return checked
