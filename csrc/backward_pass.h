@@ -15,7 +15,7 @@
 
 namespace twofold {
 
-// What an instruction of the pass differentiates: a call of the open trace, or the location of one that has run.
+// What an instruction of the pass differentiates: a call, by its number in its trace, and the location of one that has run.
 struct Origin {
   Ref entry = kNoRef;
   uint32_t location = 0;
@@ -50,6 +50,12 @@ class RefMap {
   void clear() {
     entries_.clear();
     leaves_.clear();
+  }
+  // Visits each reference that is set, with that of the open trace.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (size_t k = 0; k < leaves_.size(); ++k) if (leaves_[k] != kNoRef) visit(~static_cast<Ref>(k), leaves_[k]);
+    for (size_t k = 0; k < entries_.size(); ++k) if (entries_[k] != kNoRef) visit(static_cast<Ref>(k), entries_[k]);
   }
 
  private:
@@ -154,6 +160,14 @@ class BackwardPass {
   bool replay(std::vector<FoundGradient>* found, Ref seed);
   bool is_same(const BackwardEvent& event) const;
   GradientSlot* slot_at(Ref value) const;
+  SavedTrace* sole_trace() const;
+  bool note_inputs(Scope& scope, BackwardEvent& event) const;
+  bool note_leaves(const SavedTrace& saved, BackwardEvent& event) const;
+  bool has_same_leaves(const SavedTrace& saved, const BackwardEvent& event) const;
+  bool has_same_inputs(SavedTrace& saved, const BackwardEvent& event) const;
+  // Replays the pass over a trace that has run; false with an error set.
+  bool replay_over(SavedTrace& saved, std::vector<FoundGradient>* found, bool* replayed);
+  static void start_consuming(SavedTrace& saved);
   bool walk(Scope& scope);
   void reach(const Value* value);
   void reach_inputs(Scope& scope);
@@ -249,10 +263,11 @@ class BackwardPass {
   std::unordered_set<const PyTensor*> held_;         // the tensors of these, or their roots if they are views
   bool each_seen_;  // compute the gradient of the pass separately for each leaf: hooks or other leaves may change `.grad`
   std::unordered_set<const Value*> dead_ends_;  // values that a root depends on, and whose graph is freed
-  std::vector<uint32_t> reading_;
+  std::vector<uint32_t> reading_, freed_;  // entries whose gradients read values; of traces that have run, those whose values were freed
+  size_t scopes_ = 0;                      // traces that have run which the pass has met
   std::map<std::pair<int64_t, std::vector<Ref>>, Ref> joined_;  // memo of join_rows, by its arguments
   std::vector<Ref> shared_;  // common subexpressions of the gradients of the visited call, numbered behind its inputs; kNoRef until recorded
-  std::vector<Ref> forward_;  // by entry of the pass, while it is in the open trace: the entry that it differentiates
+  std::vector<Ref> forward_;  // by entry of the pass: the entry that it differentiates
   uint32_t begin_ = 0;        // the first entry of the pass in the open trace
   RefSet read_;                      // values that gradients read, and those they are views of
   std::vector<Ref> inputs_, operands_;  // operands of the visited call, and of the gradient that is being recorded

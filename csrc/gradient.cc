@@ -57,7 +57,6 @@ bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
 // Records an entry of the pass.
 bool BackwardPass::record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
   recorder_.record_known(signature, inputs, count, mask, {request_.location, origin.location}, out);
-  if (crossed_) return true;
   if (forward_.size() + 1 != recorder_.size() - begin_) forward_.resize(recorder_.size() - begin_ - 1, kNoRef);
   forward_.push_back(origin.entry);
   return true;
@@ -66,8 +65,13 @@ bool BackwardPass::record(Signature* signature, const Ref* inputs, size_t count,
 Origin BackwardPass::origin_of(const Scope& scope, Ref ref) const {
   if (ref < 0) return {};
   size_t index = static_cast<size_t>(ref);
-  if (scope.saved) return {kNoRef, scope.saved->provenance[index].origin()};
+  if (scope.saved) return {ref, scope.saved->provenance[index].origin()};
   return {ref, recorder_.provenance(index).origin()};
+}
+
+void BackwardPass::start_consuming(SavedTrace& saved) {
+  if (saved.consumed.empty()) saved.consumed = saved.trace->consumed;
+  saved.consumed.resize(saved.trace->trace.entries.size(), 0);
 }
 
 Scope& BackwardPass::scope_of(const std::shared_ptr<SavedTrace>& saved) {
@@ -77,8 +81,8 @@ Scope& BackwardPass::scope_of(const std::shared_ptr<SavedTrace>& saved) {
     scope.saved = saved;
     scope.cotangents.assign(saved->trace->trace.entries.size(), kNoRef);
     scope.needed.assign(request_.targets.empty() ? 0 : scope.cotangents.size(), 0);
-    if (saved->consumed.empty()) saved->consumed = saved->trace->consumed;
-    saved->consumed.resize(scope.cotangents.size(), 0);
+    ++scopes_;
+    start_consuming(*saved);
   }
   return scope;
 }
@@ -277,7 +281,7 @@ bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
     if (is_wanted(scope, entry, inputs.data(), k) && !cotangent_of(visit, k)) return false;
   }
   shared_.clear();
-  if (!scope.saved && reading) reading_.push_back(static_cast<uint32_t>(index));
+  if (reading) reading_.push_back(static_cast<uint32_t>(index));
   if (request_.retain) return true;
   if (!reading) {  // of an input whose gradient is not needed
     const uint64_t stamp = recorder_.stamp();
@@ -287,8 +291,9 @@ bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
     if (!is_open(stamp)) return false;
   }
   if (!reading) return true;
-  if (scope.saved) scope.saved->consumed[index] |= kConsumed;
-  else recorder_.mark_consumed(index);
+  if (!scope.saved) return recorder_.mark_consumed(index), true;
+  scope.saved->consumed[index] |= kConsumed;
+  freed_.push_back(static_cast<uint32_t>(index));
   return true;
 }
 
@@ -456,32 +461,6 @@ bool BackwardPass::find_start(GradientSlot* slot, Type* type, Ref* out) {
   return !PyErr_Occurred();
 }
 
-GradientSlot* BackwardPass::slot_at(Ref ref) const {
-  const Value* value = ref >= 0 ? recorder_.live(ref) : recorder_.leaves()[static_cast<size_t>(~ref)].value.get();
-  return value ? value->slot : nullptr;
-}
-
-// Whether the pass accumulates into the same values of `.grad`, and computes what hooks read.
-bool BackwardPass::is_same(const BackwardEvent& event) const {
-  return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
-    const GradientSlot* slot = slot_at(target.value);
-    const auto found = starts_.find(const_cast<GradientSlot*>(slot));
-    return target.start == (found == starts_.end() ? kNoRef : found->second) && (target.gradient != kNoRef || !(each_seen_ || slot->has_hooks()));
-  });
-}
-
-bool BackwardPass::replay(std::vector<FoundGradient>* found, Ref seed) {
-  const BackwardEvent* event = recorder_.predicted_backward(request_.root->index, seed, request_.retain, request_.create);
-  if (!event || !is_same(*event)) return false;
-  recorder_.replay(*event, request_.location);
-  for (const BackwardEvent::Target& target : event->targets) {
-    if (GradientSlot* slot = slot_at(target.value)) {
-      found->push_back({Watch(0, slot), value_of(target.gradient), value_of(target.total), value_of(target.start), target.sparse != 0});
-    }
-  }
-  return true;
-}
-
 bool BackwardPass::run(std::vector<FoundGradient>* found) {
   if (!find_starts()) return false;
   Value* root = request_.root;
@@ -489,6 +468,10 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   Ref given = kNoRef;
   if (request_.seed && !seed(root, request_.seed, &given)) return false;
   if (in_open && request_.targets.empty() && request_.more.empty() && replay(found, given)) return true;
+  SavedTrace* const sole = in_open ? nullptr : sole_trace();
+  bool replayed = false;
+  if (sole && !replay_over(*sole, found, &replayed)) return false;
+  if (replayed) return true;
   begin_ = recorder_.size();
   size_t leaves_before = recorder_.leaves().size();
   open_.cotangents.assign(begin_, kNoRef);
@@ -500,23 +483,27 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
     if (!seed(other, cotangent, &first) || !start(other, first)) return false;
   }
   if (!walk(open_)) return false;
+  BackwardEvent over{};
+  bool sole_fits = sole && begin_ == 0 && leaves_before == 0;
   while (!saved_traces_.empty()) {
     Scope scope = std::move(saved_traces_.begin()->second);
     saved_traces_.erase(saved_traces_.begin());
     if (!walk(scope)) return false;
+    if (sole && !note_inputs(scope, over)) sole_fits = false;
   }
   if (!settle_vanishing() || !settle_slots()) return false;
-  BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
+  BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}, 0, std::move(over.inputs), {}, freed_};
   event.read = read_.sorted();
+  sole_fits = sole_fits && scopes_ == 1 && note_leaves(*sole, event);
   for (const Sum& sum : sums_) {
     found->push_back({Watch(0, sum.slot), value_of(sum.cotangent), value_of(sum.total), value_of(sum.start), !sum.dense});
-    event.targets.push_back({sum.target, sum.start, sum.cotangent, sum.total, !sum.dense});
+    if (in_open) event.targets.push_back({sum.target, sum.start, sum.cotangent, sum.total, !sum.dense});
   }
   for (GradientSlot* slot : undefined_) {
     if (sum_of_.try_emplace(slot, sums_.size()).second) found->push_back({Watch(0, slot), {}, {}, {}, false});
   }
   bool replayable = in_open && !crossed_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
-  if (replayable) {
+  if (replayable || sole_fits) {
     event.forward = std::move(forward_);
     event.forward.resize(event.end - begin_, kNoRef);
     recorder_.add_event(std::move(event));

@@ -99,7 +99,7 @@ ValueRef BackwardPass::replaced(const Scope& scope, Ref ref, Value* now) const {
 
 // Checks whether a value that a gradient reads was overwritten: 1 if *out replaces it, 0 if not, -1 with an error set.
 int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
-  if (!scope.saved) read_.add(ref);
+  read_.add(ref);
   Snapshots& shown = scope.saved ? scope.saved->shown : recorder_.shown();
   const Snapshot* snapshot = shown.empty() ? nullptr : shown.find(ref);
   if (!snapshot && ref < 0) {

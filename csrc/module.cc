@@ -302,6 +302,7 @@ nb::dict statistics() {
   out["batch_plans"] = batch_counts.plans;
   out["background_runs"] = background_runs();
   out["predicted_flushes"] = recorder.predicted_flushes;
+  out["replayed_passes"] = recorder.replayed_passes;
   out["other_flushes"] = recorder.other_flushes;
   out["recorded"] = recorder.recorded;
   out["pool_in_use_bytes"] = pool.in_use;

@@ -325,7 +325,7 @@ const BackwardEvent* Recorder::predicted_backward(Ref root, Ref seed, bool retai
   if (!predicted_) return nullptr;
   for (const auto& event : predicted_->events) {
     if (event.begin != position_) continue;
-    if (event.root != root || event.seed != seed || event.retain != retain || event.create != create) return nullptr;
+    if (event.over || event.root != root || event.seed != seed || event.retain != retain || event.create != create) return nullptr;
     if (!ends_at_leaves(event)) return nullptr;
     if (std::any_of(event.reading.begin(), event.reading.end(), [this](uint32_t i) { return is_consumed(i); })) return nullptr;
     return shown_.empty() || !shown_.changed_among(event.read) ? &event : nullptr;
@@ -333,18 +333,33 @@ const BackwardEvent* Recorder::predicted_backward(Ref root, Ref seed, bool retai
   return nullptr;
 }
 
-// Skips the entries of the pass.
-void Recorder::replay(const BackwardEvent& event, uint32_t location) {
+const BackwardEvent* Recorder::predicted_pass(uint64_t over, Ref root, bool retain) const {
+  if (!predicted_ || predicted_->events.empty() || leaf_mismatch_) return nullptr;
+  const BackwardEvent& first = predicted_->events.front();
+  return first.over == over && first.begin == position_ && first.root == root && first.retain == retain ? &first : nullptr;
+}
+
+void Recorder::skip(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location) {
   ensure_room(event.end);
   std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);
   std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
   std::fill(consumed_.begin() + event.begin, consumed_.begin() + event.end, uint8_t{0});
-  for (uint32_t i : event.reading) if (!event.retain) mark_consumed(i);
   for (size_t k = 0; k < event.forward.size(); ++k) {
     Ref source = event.forward[k];
-    provenance_[event.begin + k] = {location, source == kNoRef ? 0 : provenance_[static_cast<size_t>(source)].origin()};
+    provenance_[event.begin + k] = {location, source == kNoRef ? 0 : provenance[static_cast<size_t>(source)].origin()};
   }
   position_ = event.end;
+  ++replayed_passes;
+}
+
+// Skips the entries of the pass.
+void Recorder::replay(const BackwardEvent& event, uint32_t location) {
+  skip(event, provenance_, location);
+  for (uint32_t i : event.reading) if (!event.retain) mark_consumed(i);
+}
+
+void Recorder::replay_over(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location) {
+  skip(event, provenance, location);
 }
 
 void Recorder::note(Value* value, const Snapshot& snapshot) {

@@ -29,12 +29,18 @@ struct BackwardEvent {
   std::vector<uint32_t> reading;                   // visited entries whose gradients read values
   std::vector<Ref> read;                           // these values and what they are views of, in order
   std::vector<Ref> forward;                        // by entry of the pass: the entry that it differentiates, or kNoRef
+  // Of a pass over one trace that has run, whose values and entries all numbers but those of gradients stand for:
+  uint64_t over = 0;                               // the number of the trace; 0 of the open one
+  std::vector<Ref> inputs;                         // what the inputs of the pass are
+  std::vector<uint32_t> sums;                      // by leaf: the number of its target plus one, or 0
+  std::vector<uint32_t> freed;                     // entries whose saved values the pass has freed
 };
 
 // A cached trace, with everything needed to run it again.
 struct CachedTrace {
   explicit CachedTrace(Trace recorded) : whole(std::make_shared<const Trace>(std::move(recorded))) {}
 
+  const uint64_t number = ++made;            // another one for each
   const std::shared_ptr<const Trace> whole;  // also that of the executable, if it is canonical
   const Trace& trace = *whole;
   std::vector<uint8_t> alive;          // entries that had a live handle at the end
@@ -54,6 +60,7 @@ struct CachedTrace {
   uint64_t used = 0;                   // when, see Cache
 
   size_t memory() const;
+  static inline uint64_t made = 0;
 };
 
 struct TraceRun;
@@ -130,6 +137,13 @@ class Recorder {
   // The predicted backward pass that starts here; null also if it would read freed values.
   const BackwardEvent* predicted_backward(Ref root, Ref seed, bool retain, bool create);
   void replay(const BackwardEvent& event, uint32_t location);
+  // The pass with which the predicted trace begins, if it is one over the trace of this number; null if it is not.
+  const BackwardEvent* predicted_pass(uint64_t over, Ref root, bool retain) const;
+  bool expects_leaf(size_t number, const Type* type) const {
+    return predicted_ && number < predicted_->trace.leaves.size() && predicted_->trace.leaves[number] == type;
+  }
+  // Skips the entries of such a pass.
+  void replay_over(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
   ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
   void add_event(BackwardEvent event);
@@ -195,7 +209,7 @@ class Recorder {
   bool eager = false;
   uint32_t differentiated = 0;  // while a function's `backward` runs: `Provenance::forward` of what it records
   PyObject *pack = nullptr, *unpack = nullptr;  // owned; hooks for saved tensors, or null
-  static inline uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;  // of all threads
+  static inline uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0, replayed_passes = 0;  // of all threads
 
  private:
   // The live values of a trace, then the deferred ones.
@@ -209,6 +223,7 @@ class Recorder {
   // The input that has its number.
   const Value* leaf_of(const Value* value) const { return leaves_[static_cast<size_t>(value->leaf_number)].value.get(); }
   void ensure_room(size_t entries);
+  void skip(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location);
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance);
   Ref new_leaf(Type* type, Leaf leaf);
   bool ends_at_leaves(const BackwardEvent& event) const;

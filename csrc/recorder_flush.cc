@@ -458,6 +458,7 @@ size_t CachedTrace::memory() const {
   total += memory_of(outputs) + memory_of(deferred) + memory_of(needed_leaf) + memory_of(leaf_source) + memory_of(entry_source);
   for (const BackwardEvent& event : events) {
     total += memory_of(event.targets) + memory_of(event.reading) + memory_of(event.read) + memory_of(event.forward);
+    total += memory_of(event.inputs) + memory_of(event.sums) + memory_of(event.freed);
   }
   return total;
 }

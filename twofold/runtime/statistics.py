@@ -38,6 +38,7 @@ class Stats:
         recorded: Calls of operations recorded.
         predicted: Flushed traces that equalled the predicted one, without a look-up.
         looked_up: Flushed traces that were looked up or planned.
+        replayed_passes: Backward passes that were replayed as a whole.
         plans: Graphs planned, of single calls and of traces.
         plan_seconds: Time in passes, schedule and emission of LLVM IR.
         fused: Traces compiled as one program.
@@ -77,6 +78,7 @@ class Stats:
     recorded: int
     predicted: int
     looked_up: int
+    replayed_passes: int
     plans: int
     plan_seconds: float
     fused: int
@@ -157,6 +159,7 @@ def stats() -> Stats:
         recorded=core["recorded"],
         predicted=core["predicted_flushes"],
         looked_up=core["other_flushes"],
+        replayed_passes=core["replayed_passes"],
         plans=TOTALS.plans,
         plan_seconds=TOTALS.plan_seconds,
         fused=TOTALS.fused,
