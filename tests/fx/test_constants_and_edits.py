@@ -15,6 +15,14 @@ import twofold.nn.functional as F
 from twofold import fx, nn
 
 
+@fx.wrap
+def halved(x):
+    return x / 2
+
+
+fx.wrap("sqrt")
+
+
 class Shared(nn.Module):
     def __init__(self):
         super().__init__()
@@ -162,3 +170,52 @@ def test_nodes_are_found_in_the_order_in_which_they_run_or_were_made():
 def test_a_graph_takes_nothing_for_tracing_it_again():
     with pytest.raises(NotImplementedError, match="tracer_extras"):
         fx.Graph(tracer_extras={"concrete_args": {}})
+
+
+def test_code_wraps_the_functions_that_are_called_whole():
+    """Two spaces of names hold one function (``math.sqrt``): it is recorded once. The code is PyTorch's."""
+    traced = fx.symbolic_trace(lambda x: halved(x) + math.sqrt(x.shape[0]) + sqrt(x.shape[0]))
+    name = f"{__name__.replace('.', '_')}_halved"
+    head = "\n".join(f'torch.fx._symbolic_trace.wrap("{one}")' for one in (name, "math_sqrt"))
+    assert traced.code.startswith(f"\n{head}\n\ndef forward(self, x):\n    halved = {name}(x)\n")
+    names = [
+        "x",
+        "halved",
+        "getattr_1",
+        "getitem",
+        "sqrt",
+        "add",
+        "getattr_2",
+        "getitem_1",
+        "sqrt_1",
+        "add_1",
+    ]
+    assert [node.name for node in traced.graph.nodes][:-1] == names
+    again = fx.symbolic_trace(traced)
+    assert again.code == traced.code and again(torch.full((4,), 2.0)).tolist() == [5.0] * 4
+
+
+def test_operators_of_a_program_are_recorded_whole():
+    library = torch.library.Library("wholly", "DEF")
+    library.define("sine(Tensor x, int n=2) -> Tensor")
+    library.impl("sine", lambda x, n=2: x.sin() * n, "CompositeImplicitAutograd")
+    traced = fx.symbolic_trace(lambda x: torch.ops.wholly.sine(x) + torch.ops.wholly.sine.default(x, 3))
+    assert [str(node.target) for node in traced.graph.nodes][1:3] == ["wholly.sine", "wholly.sine.default"]
+    assert "torch.ops.wholly.sine(x)" in traced.code
+    assert torch.allclose(traced(torch.ones(2)), 5 * torch.ones(2).sin())
+
+
+def test_ranges_of_profiles_are_begun_and_ended_by_nodes():
+    graph, calls = fx.Graph(), torch.ops.profiler
+    x = graph.placeholder("x")
+    handle = graph.call_function(calls._record_function_enter, ("positive part",))
+    y = graph.call_method("relu", (x,))
+    graph.call_function(calls._record_function_exit, (handle,))
+    graph.output(y)
+    made = fx.GraphModule(nn.Module(), graph)
+    assert "torch.ops.profiler._record_function_enter('positive part')" in made.code
+    with torch.profiler.profile() as profile:
+        assert made(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+    assert [event.count for event in profile.key_averages() if event.key == "positive part"] == [1]
+    with pytest.raises(RuntimeError, match="has ended"):
+        calls._record_function_exit(torch.tensor(10**9))

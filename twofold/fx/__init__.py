@@ -4,6 +4,7 @@ A function is called once with proxies, and what it does with them is noted. The
 functions, methods and modules are called. Those that the compiler works on are of ``twofold.ir``.
 """
 
+from twofold.fx import _symbolic_trace as _symbolic_trace
 from twofold.fx import node as node
 from twofold.fx import proxy as proxy
 from twofold.fx import subgraph_rewriter as subgraph_rewriter

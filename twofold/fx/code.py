@@ -32,6 +32,8 @@ REFLECTED = frozenset(getattr(operator, name) for name in _ARITHMETIC)
 """Operators that the second operand sees to where the first does not."""
 _WRITTEN = (bool, int, float, complex, str, bytes, type(Ellipsis))
 """Classes of constants whose ``repr`` is an expression for them."""
+WRAPPED_NAMES = "__wrapped_names__"
+"""The global name of generated code that lists the wrapped functions which it calls."""
 _RESERVED = {"inf", "nan", "NoneType", "torch", "device", "self"}
 
 
@@ -111,6 +113,7 @@ class _Writer:
         self.globals: dict[str, Any] = {"torch": sys.modules["twofold"], "inf": math.inf, "nan": math.nan}
         self.globals["device"] = sys.modules["twofold"].device
         self.parameters: list[str] = []
+        self.wrapped: dict[str, None] = {}
 
     def name_of(self, value: Any, dotted: str) -> str:
         """A global name for a value: a dotted name below ``torch`` as it is, others with underscores."""
@@ -183,6 +186,8 @@ class _Writer:
         if node.target is getattr and len(args) == 2 and str(args[1]).isidentifier():
             return f"{self.value(args[0])}.{args[1]}"
         called = self.name_of(node.target, qualified_name(node.target))
+        if node.meta.get("is_wrapped"):
+            self.wrapped[called] = None
         return f"{called}({self.arguments(args, kwargs)})"
 
     def _member(self, path: str) -> str:
@@ -228,7 +233,10 @@ def python_code(nodes: list[Node], root_module: str) -> PythonCode:
             lines.append(line + (f";  {' = '.join(freed)} = None" if freed else ""))
     head = f"def forward({', '.join([root_module, *writer.parameters])}):"
     body = "\n".join(f"    {line}" for line in lines or ["pass"])
-    return PythonCode(f"\n\n\n{head}\n{body}\n    ", writer.globals)
+    if writer.wrapped:
+        writer.globals[WRAPPED_NAMES] = tuple(writer.wrapped)
+    wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in writer.wrapped)
+    return PythonCode(f"\n{wraps}\n\n{head}\n{body}\n    ", writer.globals)
 
 
 def node_text(node: Node) -> str:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from twofold import _core
+from twofold.fx.code import WRAPPED_NAMES
 from twofold.fx.graph import Graph
 from twofold.fx.graph_module import GraphModule
 from twofold.fx.node import Argument
@@ -48,7 +49,10 @@ def wrap(fn_or_name: Any) -> Any:
     )
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
-    _wrapped.append((space, name))
+    if (
+        WRAPPED_NAMES not in space
+    ):  # generated code names its wrapped functions itself, and lives no longer for it
+        _wrapped.append((space, name))
     return fn_or_name
 
 
@@ -72,7 +76,9 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
         proxy = _find_proxy(args, kwargs)
         if proxy is None:
             return function(*args, **kwargs)
-        return proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made.node.meta["is_wrapped"] = True
+        return made
 
     return call
 
@@ -196,9 +202,13 @@ class Tracer(TracerBase):
         ]
         spaces = [*self._searched, *(getattr(one, "__globals__", {}) for one in callers)]
         for space in {id(space): space for space in spaces}.values():
+            own = space.get(WRAPPED_NAMES, ())
             yield from (
-                (space, name) for name, value in list(space.items()) if id(value) in self._autowrapped
+                (space, name)
+                for name, value in list(space.items())
+                if id(value) in self._autowrapped or name in own
             )
+            yield from ((space, name) for name in own if name not in space)  # one of Python's
 
     @contextmanager
     def _patched(self, function: Any) -> Iterator[None]:
@@ -218,7 +228,7 @@ class Tracer(TracerBase):
         before: list[tuple[dict[str, Any], str, Any]] = []
         try:
             Module.__call__ = call  # type: ignore[method-assign, assignment]
-            for space, name in found:
+            for space, name in {(id(space), name): (space, name) for space, name in found}.values():
                 before.append((space, name, space.get(name, before)))
                 space[name] = _recording(space[name] if name in space else getattr(builtins, name))
             yield

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold.ops
+from twofold import _core
 from twofold.library.operators import KEYS, OTHER_KEYS, OpOverload
 from twofold.library.schemas import parse
+from twofold.utils._pytree import tree_flatten
 
 
 class OpOverloadPacket:
@@ -16,6 +18,7 @@ class OpOverloadPacket:
 
     def __init__(self, namespace: str, name: str) -> None:
         self._qualname, self._overloads = f"{namespace}::{name}", dict[str, OpOverload]()
+        self.__name__, self.__module__ = name, f"twofold.ops.{namespace}"
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._qualname.replace('::', '.')}')>"
@@ -33,6 +36,9 @@ class OpOverloadPacket:
         return self._overloads[name]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        relevant = tree_flatten([args, kwargs])[0]
+        if _core.has_torch_function(*relevant):
+            return _core.call_torch_function(self, tuple(relevant), args, kwargs)
         *others, last = self._overloads.values()
         for one in others:
             try:

@@ -31,6 +31,10 @@ class OpOverload:
 
     def __init__(self, namespace: str, schema: Schema) -> None:
         self.namespace, self._schema = namespace, schema
+        self.__name__, self.__module__ = (
+            f"{schema.name}.{schema.overload or 'default'}",
+            f"twofold.ops.{namespace}",
+        )
         self.functions: dict[str, Callable[..., Any]] = {}  # by what they are for, a value of KEYS
         self._formula: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
         self._gradient = _gradient_class(self)
@@ -66,6 +70,9 @@ class OpOverload:
         return self._formula is not None or not {"autograd", "composite"}.isdisjoint(self.functions)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        relevant = tree_flatten([args, kwargs])[0]
+        if _core.has_torch_function(*relevant):
+            return _core.call_torch_function(self, tuple(relevant), args, kwargs)
         values, keywords = self._schema.bound(args, kwargs)
         functions = self.functions
         above = functions.get("autograd")

@@ -4,3 +4,13 @@ They stand in folders by family, and what they share beside these. A module is i
 functions is first looked up; ``twofold.index`` says which. A new module needs no mention anywhere: ``make generated``
 finds it.
 """
+
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
+
+def __getattr__(name: str) -> _Any:
+    """The namespace of operators of the package's own, ``torch.ops.profiler``."""
+    if name == "profiler":
+        return _import_module("twofold.profiler.operators").namespace
+    raise AttributeError(f"module 'twofold.ops' has no attribute {name!r}")
