@@ -148,3 +148,8 @@ def test_an_optimiser_of_which_each_process_would_have_a_part():
         assert fresh.param_groups[0]["lr"] == 0.0125 and fresh.state[w]["step"] == 3
     finally:
         torch.distributed.destroy_process_group()
+
+
+def test_defaults_of_timeouts_are_those_of_torch():
+    assert dist.constants.default_pg_timeout.total_seconds() == 1800
+    assert dist.constants.default_pg_nccl_timeout is None

@@ -379,3 +379,23 @@ def test_index_select_takes_slices_in_the_order_of_the_index():
     assert rows.index_select(0, torch.tensor([0])).to_dense().tolist() == [[3.0, 4.0]]
     with pytest.raises(IndexError):
         x.index_select(0, torch.tensor([4]))
+
+
+def test_leaves_and_gradients_that_are_written() -> None:
+    """As PyTorch 2.13 has them, but for a gradient of other coordinates, which raises."""
+    x = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3), requires_grad=True)
+    y = x * 2
+    assert (x.is_leaf, x.grad_fn, y.is_leaf) == (True, None, False) and y.grad_fn is not None
+    y.retain_grad()
+    torch.sparse.sum(y * y).backward()
+    assert y.grad.to_dense().tolist() == [[0, 0, 12], [16, 0, 0]]
+    gradient = x.grad
+    x.grad = None
+    assert x.grad is None
+    x.grad = gradient
+    assert x.grad.to_dense().tolist() == [[0, 0, 24], [32, 0, 0]]
+    for wrong in (torch.ones(2, 3), torch.eye(2, 3).to_sparse()):
+        with pytest.raises(RuntimeError, match="grad of a sparse tensor"):
+            x.grad = wrong
+    del x.grad
+    assert x.grad is None

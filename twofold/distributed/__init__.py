@@ -1,5 +1,6 @@
 """Programs over several processes under PyTorch's names: one process is a group, so that they run alone."""
 
+from twofold.distributed import constants as constants
 from twofold.distributed.collectives import (
     ReduceOp,
     all_gather,

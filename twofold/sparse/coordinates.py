@@ -20,6 +20,7 @@ from twofold.frontend.options import check_device, check_options, sparse_coo
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import Elementwise, normalize_axis, ops
 from twofold.ops.shape.shapes import many_axes
+from twofold.sparse.history import HasHistory
 from twofold.sparse.products import dense_product, sparse_product
 from twofold.sparse.selection import selected
 
@@ -35,7 +36,7 @@ def _is_zero_at_zero(op: Elementwise) -> bool:
         return not numpy.any(op.reference((), numpy.zeros((), float if "f" in op.kinds else int)))
 
 
-class SparseTensor:
+class SparseTensor(HasHistory):
     """Some elements of a tensor by their coordinates; all others are zero, and a coordinate met twice counts twice.
 
     ``_indices()`` is [sparse axes, count] of int64, and ``_values()`` is [count, dense axes...]; gradients flow through
@@ -181,27 +182,7 @@ class SparseTensor:
             raise RuntimeError(f"{what}: coordinates may come twice. Call coalesce() first.")
         return self
 
-    # Gradients are those of the values.
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients of the values are recorded."""
-        return bool(self._elements.requires_grad)
-
-    @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
-        self._elements.requires_grad_(wanted)
-
-    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
-        """Record gradients of the values from here on."""
-        self._elements.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def grad(self) -> SparseTensor | None:
-        """The gradients of the values at their coordinates."""
-        found = self._elements.grad
-        return None if found is None else self._with(found)
+    # Forms without a history, or with one of their own.
 
     def detach(self) -> SparseTensor:
         """The same elements without their history."""
