@@ -196,6 +196,20 @@ def test_as_strided_counts_in_the_storage():
     assert w.tolist() == [5.0, 1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("leaf", "size", "stride", "gradient"),
+    [
+        (lambda x: x[2:8], (2, 2), (1, 2), [4.0, 6.0, 8.0, 10.0, 0.0, 0.0]),
+        (lambda x: x.reshape(3, 4).t(), (2, 2), (1, 2), [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [4.0, 0.0, 0.0], [6.0, 0.0, 0.0]]),
+        (lambda x: x.reshape(3, 4)[:, 1:3], (5,), (1,), [[2.0, 4.0], [10.0, 0.0], [0.0, 0.0]]),
+    ],
+)  # fmt: skip
+def test_gradients_of_as_strided_reach_a_leaf_that_is_a_view(leaf, size, stride, gradient):
+    x = leaf(torch.arange(12.0)).requires_grad_()
+    x.as_strided(size, stride).square().sum().backward()
+    assert x.grad.tolist() == gradient
+
+
 def test_strides_of_a_view_that_is_not_dense_make_no_view():
     repeated = torch.tensor([3.0, 5.0]).expand(4, 2).reshape(-1)
     for source in (torch.tensor(3.0).expand(9), torch.arange(9.0).flip(0), repeated[1:]):

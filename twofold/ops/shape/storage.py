@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from twofold import _core
 from twofold.ir.layout import Layout, row_major
 from twofold.ir.types import Shape
-from twofold.ops.base import ops
+from twofold.ops.base import apply, ops
 
 
 class Storage(NamedTuple):
@@ -86,7 +87,12 @@ def storage_beside(tensor: Any) -> Any:
             is_cut = True
         shown = view[0]
     vector = _as_vector(shown, tensor.dtype)
-    return vector.detach() if not tensor.requires_grad and (is_cut or vector.requires_grad) else vector
+    if not tensor.requires_grad:
+        return vector.detach() if is_cut or vector.requires_grad else vector
+    if vector.requires_grad or not _core.grad_enabled():
+        return vector
+    layout = layout_of(tensor)  # a leaf that shows the memory of a tensor without gradient
+    return apply("write_view", vector, tensor, attrs=("as_strided", (layout.size, layout.stride, layout.offset)))
 
 
 def _is_whole(view: Any) -> bool:
