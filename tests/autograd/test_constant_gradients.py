@@ -18,6 +18,9 @@ PIECEWISE_LINEAR = {
     "adaptive_max_pool1d": lambda x: F.adaptive_max_pool1d(x[None], 2),
     "copysign": lambda x: torch.copysign(x, torch.ones(4)),
     "relu_": lambda x: (x * 1).relu_(),
+    "prelu": lambda x: F.prelu(x, torch.tensor([0.25])),
+    "prelu_of_channels": lambda x: F.prelu(x, torch.tensor([0.25, -1.0, 0.5, 2.0])),
+    "rrelu": lambda x: F.rrelu(x, training=True),
 }
 
 

@@ -179,7 +179,7 @@ def rrelu(
     slope: Any = (lower + upper) / 2
     if training:
         slope = sample_uniform(*stream(None), tuple(input.shape), input.dtype, float(lower), float(upper))
-    result = FUNCTIONS["where"](input >= 0, input, input * slope)
+    result = FUNCTIONS["leaky_relu"](input, slope)
     return input._assign(result) if inplace else result
 
 

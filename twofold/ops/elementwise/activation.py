@@ -401,4 +401,4 @@ def prelu(input: Any, weight: Any) -> Any:
         weight = ops.reshape(weight, (count, *(1,) * max(len(shape) - 2, 0)))
     elif not shape:
         weight = ops.reshape(weight, ())
-    return ops.where(ops.greater(input, 0), input, ops.multiply(input, weight))
+    return apply("leaky_relu", input, weight)
