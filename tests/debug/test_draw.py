@@ -117,6 +117,26 @@ def test_functions_and_passes_of_loops_are_boxes() -> None:
     assert all(path[-2].startswith("cell (line ") and len(path) == 2 for path in inner)
 
 
+def test_boxes_of_functions_without_source_and_of_lambdas() -> None:
+    def boxes_of(y: Any) -> set[str]:
+        return {
+            step.boxes[-1].split(" (line")[0] for step in torch.draw(y).picture.views[0].steps if step.inputs
+        }
+
+    x, space = torch.ones(2), {"torch": torch}
+    exec(
+        "def cell(h):\n    return h.tanh()\ndef net(x):\n    for _ in range(2):\n        x = cell(x)\n    return x",
+        space,
+    )
+    assert boxes_of(space["net"](x)) == {"cell 1", "cell 2"}
+    exec("def net(x):\n    return [x.sin() for _ in range(2)]", space)
+    first, second = space["net"](x)
+    assert boxes_of([first, second]) == {"pass 1", "pass 2"}
+    halved = lambda x: x / 2
+    assert boxes_of(halved(x)) == {"halved"}
+    assert boxes_of((lambda x: x / 2 + 1)(x)) == {"lambda x: x / 2 + 1"}
+
+
 def test_values_and_times() -> None:
     def steps(x: Any) -> Any:
         return (x - 1.0).log().sum()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy
 
 from twofold import _core
 from twofold.debug.sites import chain_of
-from twofold.debug.source import COMPREHENSIONS, loops_around, repeats
+from twofold.debug.source import COMPREHENSIONS, is_known, loops_around, name_of, repeats
 from twofold.frontend.gradients import no_grad
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType, type_from_code
@@ -116,11 +117,22 @@ def path_of(location: int) -> tuple[str, ...]:
     if scope:
         return tuple(scope.split("."))
     left_out = ("<module>", *COMPREHENSIONS)
-    chain = [frame for frame in reversed(frames_of(location)) if frame.function not in left_out]
-    return tuple(
-        frame.function if k == 0 else f"{frame.function} (line {chain[k - 1].line})"
-        for k, frame in enumerate(chain)
-    )
+    lines = [frame.line for frame in reversed(frames_of(location))]
+    chain = [
+        (name_of(site.code), line)
+        for site, line in zip(chain_of(location), lines)
+        if site.code.co_name not in left_out
+    ]
+    return tuple(name if k == 0 else f"{name} (line {chain[k - 1][1]})" for k, (name, _) in enumerate(chain))
+
+
+def _repeated_name(location: int, path: tuple[str, ...], around: Collection[ast.AST]) -> str:
+    """What repetitions are named: passes of a loop, or where there is no source calls of a module or function."""
+    chain = chain_of(location)
+    known = (site for site in chain if is_known(site) or site.code.co_name in COMPREHENSIONS)
+    if not path or any(repeats(site, around) for site in known):
+        return "pass"
+    return path[-1] if scope_name(location) else name_of(chain[-1].code)
 
 
 class Boxes:
@@ -132,6 +144,7 @@ class Boxes:
         self._around = {loop for site in here for loop in loops_around(site)}
         self._seen: dict[tuple[str, ...], dict[int, str]] = {}  # the first operation at each location
         self._passes: dict[tuple[str, ...], int] = {}
+        self._names: dict[tuple[str, ...], str] = {}
 
     def of(self, location: int, operation: str) -> tuple[tuple[str, ...], int]:
         """The boxes of a call, outermost first, and the number of its pass through the innermost: -1 in no loop."""
@@ -143,13 +156,16 @@ class Boxes:
         if seen.get(location) == operation:
             seen.clear()
             self._passes[path] = self._passes.get(path, 0) + 1
+            self._names.setdefault(path, _repeated_name(location, path, self._around))
         seen.setdefault(location, operation)
         return path, self._passes.get(path, 0)
 
     def with_passes(self, found: Sequence[tuple[tuple[str, ...], int]]) -> list[tuple[str, ...]]:
         """The boxes of calls, with a box for each pass where there were several."""
         return [
-            (*path, f"pass {number + 1}") if path and number >= 0 and self._passes.get(path) else path
+            (*path, f"{self._names[path]} {number + 1}")
+            if path and number >= 0 and self._passes.get(path)
+            else path
             for path, number in found
         ]
 

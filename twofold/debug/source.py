@@ -22,6 +22,7 @@ COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
 """Names of functions that Python makes of expressions; later versions make none."""
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 Span = tuple[int, int, int, int]
+_LONGEST_NAME = 40
 
 
 class File:
@@ -248,6 +249,11 @@ def is_passed(loop: ast.AST, site: Site) -> bool:
     return position_of(site).statement in getattr(loop, "body", ())
 
 
+def is_known(site: Site) -> bool:
+    """Whether the source of a site is at hand."""
+    return position_of(site).expression is not None
+
+
 def repeats(site: Site, around: Collection[ast.AST] = ()) -> bool:
     """Whether a function may come back to ``site`` by a loop of its own, other than those ``around``."""
     if site.code.co_name in COMPREHENSIONS or position_of(site).expression is None:
@@ -267,6 +273,18 @@ def function_of(code: CodeType) -> Any:
     """The definition of a function, or None."""
     found = file_of(code.co_filename).functions.get((code.co_firstlineno, code.co_name), [])
     return next((one for one in found if len(found) == 1 or made_by(one, code)), None)
+
+
+@functools.lru_cache(maxsize=1024)
+def name_of(code: CodeType) -> str:
+    """What a function is called; a lambda by the variable it is assigned to, else by its text."""
+    if code.co_name != "<lambda>" or (node := function_of(code)) is None:
+        return code.co_name.strip("<>")
+    above = file_of(code.co_filename).above[node]
+    if isinstance(above, ast.Assign) and isinstance(above.targets[0], (ast.Name, ast.Attribute)):
+        return ast.unparse(above.targets[0])
+    text = ast.unparse(node)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
 def made_by(node: Any, code: CodeType) -> bool:

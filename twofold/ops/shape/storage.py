@@ -92,7 +92,9 @@ def storage_beside(tensor: Any) -> Any:
     if vector.requires_grad or not _core.grad_enabled():
         return vector
     layout = layout_of(tensor)  # a leaf that shows the memory of a tensor without gradient
-    return apply("write_view", vector, tensor, attrs=("as_strided", (layout.size, layout.stride, layout.offset)))
+    return apply(
+        "write_view", vector, tensor, attrs=("as_strided", (layout.size, layout.stride, layout.offset))
+    )
 
 
 def _is_whole(view: Any) -> bool:
