@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as torch
-from tests.debug.step_recorder import stepped, value_of
+import twofold.static as tf
+from tests.debug.step_recorder import StepRecorder, stepped, value_of
 from twofold import debug, nn
 
 
@@ -96,3 +97,48 @@ def test_each_step_of_a_training_loop() -> None:
     plain = stepped(two_steps, two_steps, x)
     ahead = [one for one in plain.seen if one.line == first + 3]
     assert [one.values["w"] for one in found] == [one.values["w"] for one in ahead]
+
+
+def loop_of_choices(x: Any) -> Any:
+    def outer(i: Any, h: Any) -> Any:
+        def inner(j: Any, g: Any) -> Any:
+            g = g * x
+            return j + 1, g
+
+        _, h = tf.while_loop(lambda j, g: j < 2, inner, (tf.constant(0), h))
+
+        def doubled() -> Any:
+            return h * 2.0
+
+        return i + 1, tf.cond(i > 0, doubled, lambda: h)
+
+    return tf.while_loop(lambda i, h: i < 2, outer, (tf.constant(0), x))[1]
+
+
+class GradientRecorder(StepRecorder):
+    """Notes the gradient of ``g``, too."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.gradients: list[tuple[int, Any]] = []
+
+    def interaction(self, frame: Any, tb_or_exc: Any) -> None:
+        if frame.f_code.co_name.endswith(" (backward)"):
+            share = eval("grad('g')", frame.f_globals, frame.f_locals) if "g" in frame.f_locals else None
+            line = frame.f_lineno - loop_of_choices.__code__.co_firstlineno
+            self.gradients.append((line, None if share is None else share.item()))
+        super().interaction(frame, tb_or_exc)
+
+
+def test_loops_and_branches_in_a_loop() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+        y = loop_of_choices(x)
+        fetched = [y, *tf.gradients(y, x)]
+        recorder = GradientRecorder(__file__)
+        recorder.run_steps(lambda: session.run(fetched, {x: 3.0}, debug=True))
+        assert recorder.result == session.run(fetched, {x: 3.0}) == [2 * 3.0**5, 10 * 3.0**4]
+    steps = [(line, share) for line, share in recorder.gradients if line in (3, 9)]
+    # d y / d g before g = g * x, from the last iteration to the first, behind the branch of the last
+    assert [line for line, _ in steps] == [9, 3, 3, 3, 3]
+    assert [share for line, share in steps if line == 3] == [2.0, 6.0, 18.0, 54.0]

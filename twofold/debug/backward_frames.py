@@ -86,7 +86,8 @@ class BackwardFrames:
             if depth >= len(path):
                 if path:
                     writer.position = _position_of(path[-1])
-                loop = self.frames.cotangents.loops.get(step.forward)
+                inside = step.kind == "pull"  # of a loop or branch in the body of another
+                loop = step.call.loop if inside else self.frames.cotangents.loops.get(step.forward)
                 if loop is not None and loop.result not in self._begun:
                     self._begun.add(loop.result)
                     self._through(writer, loop, step.forward, depth)
