@@ -139,6 +139,24 @@ def test_profile(script: Path, tmp_path: Path, capsys: Any) -> None:
     assert "program.py:5" in capsys.readouterr().out and json.loads(out.read_text())["traceEvents"]
 
 
+def test_stories_tell_sums_of_gradients_in_the_backward_pass() -> None:
+    def told(story: Any) -> list[str]:
+        lines = [line.strip() for line in str(story).splitlines()]
+        begin = lines.index("backward")
+        assert lines.count("forward") == lines.count("backward") == 1 and lines.index("forward") < begin
+        return [
+            line.split(" = ")[1].split("(")[0] for line in lines[begin:] if " = " in line and line[0] in "vo"
+        ]
+
+    steps = ["ones", "gradient of sum", "gradient of multiply", "gradient of multiply", "add"]
+    x = torch.ones(2, requires_grad=True)
+    assert told(torch.debug.story(lambda: (x * x).sum(), backward=True)) == steps
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = tf.ones([2]) * 1.5
+        session.run(tf.gradients(tf.reduce_sum(y * y), y))
+        assert told(torch.debug.story(session)) == steps
+
+
 def test_a_story_goes_forward_and_then_backward() -> None:
     w = torch.tensor([2.0, -1.0], requires_grad=True)
     told = str(torch.debug.story(lambda: (w * 3.0).exp().log().sum(), backward=True))

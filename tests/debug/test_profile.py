@@ -48,6 +48,21 @@ def operands() -> tuple[Any, Any]:
     return torch.randn(64, 48), torch.randn(48, 32).requires_grad_()
 
 
+def used_twice(w: Any) -> None:
+    loss = (w.sin() * w).sum()
+    loss.backward()
+
+
+def test_sums_of_gradients_are_of_the_backward_pass() -> None:
+    with torch.profile() as p:
+        w = torch.ones(5, requires_grad=True)
+        used_twice(w)
+        w.grad.numpy()
+    line = f"{HERE}:{line_of(used_twice, 2)} in used_twice"
+    calls = {row.direction: row.times for row in p.by_line() if row.what == line}
+    assert calls == {"forward": 1, "backward": 1}  # the first cotangent, and the sum
+
+
 @pytest.mark.parametrize("name", ["unfused", "fused", "auto"])
 def test_rows_name_lines_and_directions(name: str) -> None:
     x, w = operands()

@@ -42,6 +42,7 @@ class Step:
     boxes: tuple[str, ...] = ()
     attributes: str = ""
     backward: bool = False
+    is_gradient: bool = False  # computes the gradient of an operation of that name
     lines: list[str] = field(default_factory=list)
     source: str = ""
     flops: int = 0
@@ -258,14 +259,14 @@ class Recorded:
         self.keys: list[tuple[int, int, str]] = []
         self._add_tape(tape)
         self._collect([one for one in tensors if _core.value_key(one) not in self._numbers])
-        self._begin_backward()
+        self.begin_backward()
         outside = self._outside()
         for step, path, where in zip(self.view.steps, self._boxes.with_passes(self._boxed), self.provenance):
             start = int(step.backward)
             scoped = scope_name(where[1] or where[0])
             step.boxes = path if scoped else (*path[:start], *path[start + outside :])
 
-    def _begin_backward(self) -> None:
+    def begin_backward(self) -> None:
         """What is made from nothing for the backward pass alone, its first cotangent, is part of that."""
         readers: dict[int, list[Step]] = {}
         for step in self.view.steps:
@@ -411,10 +412,11 @@ class Recorded:
     def _entry(self, entry: Any, cost: EntryCost, where: tuple[int, int], inputs: list[int]) -> int:
         location, forward = where
         frames = frames_of(forward or location)
-        backward = bool(forward) or cost.is_backward
-        path, number = (
-            (("backward", *path_of(forward)), 0) if backward else self._boxes.of(location, cost.name)
-        )
+        backward = bool(forward) or cost.is_backward or self._adds_gradients(location, inputs)
+        if backward:
+            path, number = ("backward", *(path_of(forward) if forward else ())), 0
+        else:
+            path, number = self._boxes.of(location, cost.name)
         self._boxed.append((path, number))
         self.provenance.append(where)
         self.keys.append((location, forward, cost.name))
@@ -424,12 +426,21 @@ class Recorded:
             [(str(cost.output), cost.output.nbytes)],
             attributes="" if cost.is_backward else _short(entry[3]),
             backward=backward,
+            is_gradient=cost.is_backward,
             lines=lines_of(frames) + ([f"backward at {lines_of(frames_of(location))[0]}"] if forward else []),
             source=source_of(frames),
             flops=cost.flops,
             nbytes=cost.nbytes,
         )
         return output
+
+    def _adds_gradients(self, location: int, inputs: Sequence[int]) -> bool:
+        """Whether a call is part of the pass that made one of its inputs, as sums of gradients of one value are."""
+        producers = [self.view.data[one].producer for one in inputs]
+        return any(
+            step >= 0 and self.view.steps[step].backward and self.provenance[step][0] == location
+            for step in producers
+        )
 
     def compute(self) -> None:
         """Find what every value holds, one operation after the other."""

@@ -45,7 +45,7 @@ class Story:
         return datum.name or (f"v{datum.producer + 1}" if datum.producer >= 0 else datum.kind)
 
     def _called(self, step: Step) -> str:
-        gradient = "gradient of " if step.backward and step.inputs else ""
+        gradient = "gradient of " if step.is_gradient else ""
         return f"{gradient}{step.name}({', '.join(self._name(number) for number in step.inputs)})"
 
 
@@ -89,4 +89,5 @@ def _of_session(session: Any, inputs: tuple[Any, ...], backward: bool) -> Record
         found.names.update(names)
         leaves = [given[leaf] if isinstance(leaf, int) else leaf[0] for leaf in closed.leaves]
         found.add(closed.describe(), closed.provenance, leaves, [])
+    found.begin_backward()
     return found

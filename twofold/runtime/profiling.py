@@ -138,6 +138,15 @@ class Record:
         self._shares: list[KernelShare] | None = None
         self.costs = entry_costs(self.description)
         self.loops = LoopRuns(self.description[1], provenance)
+        self._backward = self._calls_of_passes()
+
+    def _calls_of_passes(self) -> list[bool]:
+        found: list[bool] = []
+        for entry, cost, (location, forward) in zip(self.description[1], self.costs, self.provenance):
+            # a sum of gradients of one value stands at the line of the pass that made one of them
+            is_sum = any(ref >= 0 and found[ref] and self.provenance[ref][0] == location for ref in entry[1])
+            found.append(bool(forward) or cost.is_backward or is_sum)
+        return found
 
     @property
     def shares(self) -> list[KernelShare]:
@@ -169,7 +178,7 @@ class Record:
 
     def is_backward(self, entry: int) -> bool:
         """Whether a backward pass recorded an instruction."""
-        return self.provenance[entry][1] != 0 or self.costs[entry].is_backward
+        return self._backward[entry]
 
     def entries_of(self, entry: int, instruction: int) -> Sequence[tuple[int, float]]:
         """The instructions that a kernel computes, each with its share of the time."""
