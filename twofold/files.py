@@ -113,6 +113,11 @@ def _open_locked(path: str, mode: int) -> tuple[str, int]:
         os.close(handle)
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a name is that of a temporary file, which a writer may hold."""
+    return name.startswith(_PREFIX)
+
+
 def remove_stale(path: str | os.PathLike[str]) -> None:
     """Delete the temporary files that killed writers of ``path`` left; none that is still written to.
 

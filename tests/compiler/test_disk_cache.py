@@ -14,6 +14,7 @@ import pytest
 
 import twofold
 from twofold.compiler.disk_cache import DiskCache
+from twofold.files import atomic_write
 
 ROOT = Path(twofold.__file__).parents[1]
 
@@ -105,6 +106,15 @@ def test_what_killed_writers_left_goes(tmp_path: Path) -> None:
     (tmp_path / ".twofold-00000000-0011223344556677").write_bytes(b"left")
     DiskCache(tmp_path).write("key", b"code")
     assert os.listdir(tmp_path) == ["key"]
+
+
+def test_what_is_being_written_is_neither_checked_nor_deleted(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    with atomic_write(tmp_path / "key", private=True) as file:
+        file.write(b"the first half, ")
+        assert (cache.keys(), cache.verify(), cache.clear()) == ([], [], 0)
+        file.write(b"the second")
+    assert (tmp_path / "key").read_bytes() == b"the first half, the second"
 
 
 def test_the_cache_stays_below_its_limit(tmp_path: Path) -> None:

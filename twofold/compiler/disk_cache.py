@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from twofold.files import atomic_write, remove_stale_in
+from twofold.files import atomic_write, is_temporary, remove_stale_in
 from twofold.hashing import content_hash
 
 _ARCHIVE = b"TWOFOLDA"
@@ -115,12 +115,13 @@ class DiskCache:
             os.unlink(os.path.join(self.path, key))
 
     def keys(self) -> list[str]:
-        """All keys."""
+        """All keys, without those that are being written."""
         try:
             with os.scandir(self.path) as entries:
-                return sorted(one.name for one in entries if one.is_file(follow_symlinks=False))
+                files = [one.name for one in entries if one.is_file(follow_symlinks=False)]
         except OSError:
             return []
+        return sorted(name for name in files if not is_temporary(name))
 
     def size(self) -> int:
         """The disk usage of all files, in bytes."""
@@ -131,7 +132,8 @@ class DiskCache:
         return total
 
     def clear(self) -> int:
-        """Delete all files; returns their number."""
+        """Delete all files but those that are being written; returns the number of keys."""
+        remove_stale_in(self.path)
         keys = self.keys()
         for key in keys:
             self.delete(key)
