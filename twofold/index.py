@@ -47,7 +47,9 @@ ENTRIES: dict[str, str] = {
         "add subtract multiply divide floor_divide trunc_divide remainder fmod pow cube negative copied abs "
         "sign square sqrt rsqrt reciprocal hypot copysign"
     ),
-    "twofold.ops.elementwise.checks": "class_number number_below within nonzero_divisor fitting_values",
+    "twofold.ops.elementwise.checks": (
+        "class_number number_below unwritten within nonzero_divisor fitting_values"
+    ),
     "twofold.ops.elementwise.complex": "complex real imag conj polar view_as_real view_as_complex",
     "twofold.ops.elementwise.conversion": "cast bitcast",
     "twofold.ops.elementwise.extremes": (

@@ -9,7 +9,13 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, float16, float64, int8, int64
-from twofold.errors import ArgumentError, DivisionError, IndexRangeError, ValueRangeError
+from twofold.errors import (
+    ArgumentError,
+    DivisionError,
+    IndexRangeError,
+    InvalidArgumentError,
+    ValueRangeError,
+)
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType
 from twofold.ops import kernels
@@ -102,6 +108,27 @@ class number_below(type(class_number)):  # type: ignore[misc]
             example((5, "segment"), numpy.array([4, 0, -1, 1]), numpy.array(-1)),
             example((3, "length"), numpy.arange(33).reshape(3, 11) % 3, numpy.array(0)),
         ]
+
+
+@custom
+class unwritten(type(class_number)):  # type: ignore[misc]
+    """Indices of elements of an array; the kernel fails for one that is written, which is ``index + count``."""
+
+    title = "TensorArray.write"
+    signature = "index, ignored"
+    error = InvalidArgumentError
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        return f"index {index - attrs[0]} has already been written to", "Write each element once."
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        target, _ = arrays
+        if (target >= attrs[0]).any():
+            raise InvalidArgumentError(*self.failure(int(target.max()), (), attrs))
+        return target
+
+    def samples(self) -> Sequence[Any]:
+        return [example((5,), numpy.array([4, 0, 1]), numpy.array(-1))]
 
 
 @custom

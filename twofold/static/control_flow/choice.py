@@ -41,14 +41,15 @@ def choose(
     graph = operation_of(choice).graph
     shapes: list[Any] = [None] * len(functions)
     bodies: list[Any] = [None] * len(functions)
+    found: list[Any] = [None] * len(functions)
     with graph.name_scope(scope):
         # Of a choice by truth the function for True is declared first, as in TensorFlow, though it is number 1.
         order = range(len(functions)) if choice.dtype is not bool_ else reversed(range(len(functions)))
         for k in order:
 
             def run(k: int = k) -> list[Any]:
-                values, _, shapes[k] = flatten(functions[k](), "result")
-                return [_as_value(value) for value in values]
+                found[k], _, shapes[k] = flatten(functions[k](), "result")
+                return [_as_value(value) for value in found[k]]
 
             bodies[k] = trace_body(graph, run, (), (), [choice])
         types = _merged_types(operation, bodies, names, shapes)
@@ -59,7 +60,13 @@ def choose(
             made.host = frozenset({0})
         else:
             made = flow.declare(graph, "Merge", "Merge", types, [source_of(choice)])
-    return unflatten(shapes[0], made.outputs) if made.outputs else made
+    if not made.outputs:
+        return made
+    results = [
+        value.chosen(output, [values[k] for values in found]) if hasattr(value, "with_flow") else output
+        for k, (value, output) in enumerate(zip(found[0], made.outputs))
+    ]
+    return unflatten(shapes[0], results)
 
 
 def _same_types(bodies: Sequence[Body]) -> bool:
@@ -78,7 +85,7 @@ def _as_value(value: Any) -> Any:
     if isinstance(value, Operation):
         with value.graph.control_dependencies([value]):
             return apply("copied", convert_to_tensor(0))
-    return convert_to_tensor(value)
+    return convert_to_tensor(getattr(value, "flow", value))
 
 
 def _merged_types(

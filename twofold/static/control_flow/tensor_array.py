@@ -7,7 +7,7 @@ Before the first write the shape of the elements is not known: the flow is then 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -34,10 +34,11 @@ from twofold.static.api.op_functions import (
 from twofold.static.arrays.shape_ops import identity
 from twofold.static.functions.bodies import source_of
 from twofold.static.functions.lowering import is_unwritten
+from twofold.static.functions.written_elements import first_marks, mark, marks_of, write_once
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute
-from twofold.static.graph.graph import Tensor, describe, get_default_graph
+from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.python.tensor_util import constant_value
 
@@ -56,7 +57,20 @@ def _position(index: Any) -> Any:
     return ops.reshape(ops.cast(index, int64), (1, 1, 1))
 
 
+def _checked(flow: Any, positions: Any, written: Callable[[Any], Any]) -> Any:
+    """What ``written`` makes of the positions of elements; a run fails that finds one to be written already."""
+    marks = marks_of(flow)
+    if marks is None:
+        return written(positions)
+    positions, marks = write_once(marks, flow.shape[0], ops.reshape(positions, (-1,)))
+    return mark(written(positions), marks)
+
+
 def _write(flow: Any, value: Any, index: Any) -> Any:
+    return _checked(flow, index, lambda checked: _written(flow, value, checked))
+
+
+def _written(flow: Any, value: Any, index: Any) -> Any:
     if is_unwritten(_type(flow)):
         flow = zeros_like_rows(flow, _type(value))
     if tuple(flow.shape[1:]) != tuple(value.shape):
@@ -91,7 +105,7 @@ def _type(value: Any) -> TensorType:
 class TensorArray:
     """``size`` tensors of one dtype and shape; every change returns the array after it.
 
-    ``clear_after_read``, ``infer_shape`` and ``colocate_with_first_write_call`` change nothing.
+    An element is written once; a second write raises InvalidArgumentError.
 
     ``dynamic_size`` lets writes make it larger; how large a loop makes it is found by running the loop for its indices
     alone first. ``element_shape`` is checked. ``clear_after_read``, ``infer_shape`` and
@@ -120,6 +134,13 @@ class TensorArray:
         name = tensor_array_name if name is None else name
         self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
         self._written: frozenset[int] | None = frozenset()  # the elements known to be written; None: all
+        self._is_inside = (
+            False  # the body of a loop, which is given marks of what is written if it needs them
+        )
+        self._is_noted = False  # whether runs note what is written
+        self._loop: tuple[Operation, int] | None = (
+            None  # that gives the elements, and as which of its results
+        )
 
     def _empty(self, size: Any, name: str | None) -> Tensor:
         dtype = self.dtype
@@ -142,18 +163,72 @@ class TensorArray:
         made = TensorArray.__new__(TensorArray)
         made.dtype, made.dynamic_size, made.flow = self.dtype, self.dynamic_size, flow
         made._element, made._size, made._written = self._element, self._size, self._written
+        made._is_inside, made._is_noted, made._loop = self._is_inside, self._is_noted, None
         return made
+
+    def inside(self, flow: Tensor) -> TensorArray:
+        """The same array as the body of a loop is given it."""
+        made = self.with_flow(flow)
+        made._is_inside = True
+        return made
+
+    def after(self, loop: Operation, position: int, flow: Tensor) -> TensorArray:
+        """The same array as a loop leaves it."""
+        made = self.with_flow(flow)
+        made._loop = loop, position
+        return made
+
+    def chosen(self, flow: Tensor, arrays: Sequence[Any]) -> TensorArray:
+        """One of several arrays of one kind, of which a run tells."""
+        made = self.with_flow(flow)
+        known = [array._written for array in arrays if array._written is not None]
+        made._written, made._is_noted = frozenset.intersection(*known) if known else None, True
+        return made
+
+    def written_before(self) -> frozenset[int] | None:
+        """The elements that are written, None: all or those that only a run tells."""
+        return self._written if self._loop is None and not self._is_noted else None
+
+    def known_written(self) -> frozenset[int] | None:
+        """The elements that are known to be written, None: all; from now on runs note all that a loop writes."""
+        if self._loop is not None:
+            loop, position = self._loop
+            flow: Any = loop.flow or loop.hosted
+            flow.checked.setdefault(position, self._written)
+        return self._written
 
     def _once(self, what: str, index: Any) -> frozenset[int] | None:
         """What is written once known indices are; raises InvalidArgumentError for one that is written again."""
-        found = constant_value(index)
+        before, found = self.known_written(), constant_value(index)
         if found is None:
-            return self._written
-        new = frozenset(numpy.ravel(found).tolist())
-        if again := sorted(new if self._written is None else new & self._written):
+            return before
+        indices = numpy.ravel(found).tolist()
+        new = frozenset(indices)
+        again = sorted(new if before is None else new & before)
+        again += [index for k, index in enumerate(indices) if index in indices[:k]]
+        if again:
             message = f"{what}: index {again[0]} has already been written to, at {here()}"
             raise InvalidArgumentError(message, "Write each element once.")
-        return None if self._written is None else self._written | new
+        return None if before is None else before | new
+
+    def _need_unwritten(self, what: str) -> None:
+        written = self.known_written()
+        if written is None or written:
+            message = f"{what}: index {min(written or (0,))} has already been written to, at {here()}"
+            raise InvalidArgumentError(message, "Write each element once.")
+
+    def _marking(self, body: Any, index: Any) -> Any:
+        """The body of a write outside of loops of which only a run tells the index: it notes what is written."""
+        if self._is_inside or at_once() or self.dynamic_size or constant_value(index) is not None:
+            return body
+        known = self._written
+
+        def marked(flow: Any, *rest: Any) -> Any:
+            if marks_of(flow) is None:
+                mark(flow, first_marks(flow.shape[0], known))
+            return body(flow, *rest)
+
+        return marked
 
     @property
     def handle(self) -> Tensor:
@@ -201,11 +276,11 @@ class TensorArray:
         result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (self._rows(), *known))
         position = convert_to_tensor(index)
         written = self._once("TensorArray.write", position)
-        body = _grown if self.dynamic_size else _write
+        body = self._marking(_grown if self.dynamic_size else _write, position)
         made = self.with_flow(
             self._declare("TensorArrayWrite", body, result, [self.flow, tensor, position], name)
         )
-        made._written = written
+        made._written, made._is_noted = written, made._is_noted or constant_value(position) is None
         return made
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
@@ -239,16 +314,28 @@ class TensorArray:
         return self._looked("TensorArrayConcat", body, tensor_type(self.dtype, rest), [self.flow], name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array of the slices of ``value`` along its first axis."""
-        made = self.with_flow(identity(convert_to_tensor(value, self.dtype), name=name))
-        made._size, made._written = None, None
+        """The array of the slices of ``value`` along its first axis; elements behind them are zeros.
+
+        Raises InvalidArgumentError where an element is written already, and for more slices than elements.
+        """
+        self._need_unwritten("TensorArray.unstack")
+        tensor = convert_to_tensor(value, self.dtype)
+        shape, size = tensor.type_.shape, self._size
+        if size is None or (shape != UNKNOWN_RANK and shape[:1] == (size,)):
+            flow = identity(tensor, name=name)
+        else:
+            flow = _filled_up(tensor, size, name=name)
+        made = self.with_flow(flow)
+        made._size, made._written = size, None
         return made
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of the parts of ``value`` along its first axis.
 
-        Raises ArgumentError unless all ``lengths`` are equal, and as many as the array has elements if it cannot grow.
+        Raises ArgumentError unless all ``lengths`` are equal, and as many as the array has elements if it cannot grow,
+        InvalidArgumentError where an element is written already.
         """
+        self._need_unwritten("TensorArray.split")
         made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name))
         made._size, made._written = None, None
         return made
@@ -261,11 +348,11 @@ class TensorArray:
             self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (self._rows(), *found[1:])
         )
         written = self._once("TensorArray.scatter", positions)
-        body = _scattered_grown if self.dynamic_size else _scattered
+        body = self._marking(_scattered_grown if self.dynamic_size else _scattered, positions)
         made = self.with_flow(
             self._declare("TensorArrayScatter", body, result, [self.flow, rows, positions], name)
         )
-        made._written = written
+        made._written, made._is_noted = written, made._is_noted or constant_value(positions) is None
         return made
 
     def size(self, name: str | None = None) -> Tensor:
@@ -296,6 +383,18 @@ class TensorArray:
         return get_default_graph().add("NoOp", name, (), ())
 
 
+@operation("TensorArrayUnstack")
+def _filled_up(value: Any, size: int) -> Any:
+    rows, *rest = tuple(value.shape)
+    if rows > size:
+        raise InvalidArgumentError(
+            f"{rows} rows for an array of size {size}", "Make the array larger, or with dynamic_size=True."
+        )
+    if rows == size:
+        return ops.copied(value)
+    return ops.pad(value, (*[0] * (2 * len(rest)), 0, size - rows))
+
+
 @operation("TensorArraySplit")
 def _split(value: Any, lengths: Number, size: int | None) -> Any:
     found = numbers(lengths)
@@ -318,6 +417,10 @@ def _split(value: Any, lengths: Number, size: int | None) -> Any:
 
 
 def _scattered(flow: Any, rows: Any, positions: Any) -> Any:
+    return _checked(flow, positions, lambda checked: _scattered_rows(flow, rows, checked))
+
+
+def _scattered_rows(flow: Any, rows: Any, positions: Any) -> Any:
     if is_unwritten(_type(flow)):
         flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
     count = rows.shape[0]
@@ -333,7 +436,7 @@ def _scattered_grown(flow: Any, rows: Any, positions: Any) -> Any:
         return ops.maximum(flow, ops.add(ops.amax(ops.cast(positions, int64)), 1))
     last = numpy.max(numbers(positions), initial=-1) if _is_known(positions) else -1
     element = tensor_type(_type(rows).dtype, tuple(rows.shape)[1:])
-    return _scattered(with_room(flow, element, int(last) + 1), rows, _bound(positions))
+    return _scattered(_with_marks(with_room(flow, element, int(last) + 1), flow), rows, _bound(positions))
 
 
 def _grown(flow: Any, value: Any, index: Any) -> Any:
@@ -341,7 +444,12 @@ def _grown(flow: Any, value: Any, index: Any) -> Any:
     if not flow.shape:
         return ops.maximum(flow, ops.add(ops.reshape(ops.cast(index, int64), ()), 1))
     last = whole(index) if _is_known(index) else -1
-    return _write(with_room(flow, _type(value), last + 1), value, _bound(index))
+    return _write(_with_marks(with_room(flow, _type(value), last + 1), flow), value, _bound(index))
+
+
+def _with_marks(longer: Any, flow: Any) -> Any:
+    marks = marks_of(flow)
+    return longer if marks is None else mark(longer, marks)
 
 
 _GROWING = (_grown, _scattered_grown)

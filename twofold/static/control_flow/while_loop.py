@@ -23,6 +23,7 @@ from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays.shape_ops import stack
 from twofold.static.control_flow.choice import common_type, known_same
+from twofold.static.control_flow.written_once import writes_once
 from twofold.static.functions.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.functions.lowering import Repeat, Sizes, While
 from twofold.static.graph.context import at_once
@@ -84,10 +85,11 @@ def while_loop(
         given = [source_of(value) for value in (*starts, *limit)]
         varying = _is_varying(repeated, types, arrays)
         made = _repeated(graph, condition, repeated, names, given, outputs, arrays.growing(), varying)
+        arrays.check_writes(made, repeated)
     results = list(made.outputs)
     if not back_prop:
         results = [apply("stop_gradient", value) for value in results]
-    whole = unflatten(structure, arrays.put(results))
+    whole = unflatten(structure, arrays.after(made, results))
     return whole[0] if len(whole) == 1 and not return_same_structure else whole
 
 
@@ -282,10 +284,23 @@ class Arrays:
         return [value.flow if hasattr(value, "with_flow") else value for value in values]
 
     def put(self, values: Sequence[Any]) -> list[Any]:
-        """The values with flows as arrays again."""
+        """The values with flows as arrays again, as the body is given them."""
         return [
-            self._arrays[k].with_flow(value) if k in self._arrays else value for k, value in enumerate(values)
+            self._arrays[k].inside(value) if k in self._arrays else value for k, value in enumerate(values)
         ]
+
+    def after(self, made: Operation, values: Sequence[Any]) -> list[Any]:
+        """The results of a loop with flows as arrays again."""
+        arrays = self._arrays
+        return [arrays[k].after(made, k, value) if k in arrays else value for k, value in enumerate(values)]
+
+    def check_writes(self, made: Operation, body: Body) -> None:
+        """Have runs check that each element is written once, where the body does not tell."""
+        flow: Any = made.flow or made.hosted
+        for k, array in self._arrays.items():
+            if writes_once(body, k) and array.written_before() == frozenset():
+                continue
+            flow.checked[k] = array.known_written()
 
 
 def _compatible(a: TensorType, b: TensorType) -> bool:

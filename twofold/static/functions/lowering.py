@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy
@@ -17,6 +17,7 @@ from twofold.runtime.calls import LoopCall, call_branch, predicate_of
 from twofold.runtime.closure_conversion import closure_convert
 from twofold.runtime.failures import end_at
 from twofold.static.functions.bodies import Body, tensor_of
+from twofold.static.functions.written_elements import first_marks, longer_marks, mark, marks_of
 from twofold.static.graph.graph import Graph, Operation, describe
 from twofold.static.graph.inference import Numbers, Source, read_of
 from twofold.static.graph.string_table import stack
@@ -158,14 +159,24 @@ class While(Flow):
         super().__init__([condition, body], varying)
         self.condition, self.body, self.names, self.limited = condition, body, names, limited
         self.growing = list(growing)
+        self.checked: dict[int, Collection[int] | None] = {}
+        """Positions of arrays of which runs check that elements are written once, and what is written before."""
 
     def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
         first = len(self.names) + int(self.limited)
         carried = self._carried(lowerer, operation)
+        marks = {k: marks_of(value) for k, value in enumerate(carried)}
         if not lowerer.depth:
             for position, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
                 size = _integer(lowerer.number(operation, source))
                 carried[position] = lowerer.symbolic(_longer(carried[position], size))
+        for k, value in enumerate(carried):
+            if not value.shape:  # no array, or one of which only the size is computed
+                continue
+            if marks[k] is not None:
+                mark(value, lowerer.symbolic(longer_marks(marks[k], value.shape[0])))
+            elif k in self.checked:
+                mark(value, lowerer.symbolic(first_marks(value.shape[0], self.checked[k])))
         return self._looped(lowerer, operation, carried)
 
     def _carried(self, lowerer: Any, operation: Operation) -> list[Any]:
@@ -174,19 +185,30 @@ class While(Flow):
 
     def _looped(self, lowerer: Any, operation: Operation, carried: list[Any]) -> list[Any]:
         count = len(self.names)
-        call = LoopCall("while_loop", carried, self.names)
+        marked = [k for k, value in enumerate(carried) if marks_of(value) is not None]
+        marks = [marks_of(carried[k]) for k in marked]
+        names = [*self.names, *[f"the written elements of {self.names[k]}" for k in marked]]
+        call = LoopCall("while_loop", carried, names)
         if self.limited:
             most = lowerer.symbolic(lowerer.read(operation, operation.sources[count]))
             call.max_iterations = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
-        call.carried = carried = self._with_rows(lowerer, carried)
+        carried = self._with_rows(lowerer, carried)
+        call.carried = [*carried, *marks]
         (start,) = self.condition.declare(lowerer, carried)
 
         def step(*values: Any) -> list[Any]:
-            new = call.check_carried(self.body.declare(lowerer, values))
-            (go_on,) = self.condition.declare(lowerer, new)
+            for k, known in zip(marked, values[count:]):
+                mark(values[k], known)
+            found = self.body.declare(lowerer, values[:count])
+            found += [_marks_or_none(found[k], known) for k, known in zip(marked, values[count:])]
+            new = call.check_carried(found)
+            (go_on,) = self.condition.declare(lowerer, new[:count])
             return [*new, predicate_of("while_loop", go_on, "the condition")]
 
-        return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
+        results = call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
+        for k, known in zip(marked, results[count:]):
+            mark(results[k], known)
+        return results[:count]
 
     def is_hosted(self) -> bool:
         return self.varying or super().is_hosted()
@@ -264,6 +286,12 @@ def _longer(flow: Any, size: Any) -> Any:
         return flow
     more = ops.zeros((size - rows, *rest), dtype=flow.dtype)
     return ops.zeros((size, *rest), dtype=flow.dtype) if 0 in rest else ops.concatenate([flow, more], 0)
+
+
+def _marks_or_none(elements: Any, before: Any) -> Any:
+    """The marks of what a body returns; of elements that it has from elsewhere none are known to be written."""
+    marks = marks_of(elements)
+    return ops.full(tuple(before.shape), False, dtype=before.dtype) if marks is None else marks
 
 
 def is_unwritten(type: TensorType) -> bool:

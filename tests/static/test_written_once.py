@@ -1,0 +1,97 @@
+"""Elements of a ``TensorArray`` are written once, as in TensorFlow 1: a second write raises at its line."""
+
+import traceback
+
+import pytest
+
+import twofold.static as tf
+
+N = 3
+
+
+def array(size=N, **options):
+    return tf.TensorArray(tf.float32, size, **options)
+
+
+def loop(body, *start):
+    return tf.while_loop(lambda i, *_: i < N, lambda i, *rest: (i + 1, *body(i, *rest)), (0, *start))[1]
+
+
+def inner(i, t):
+    return (tf.while_loop(lambda j, _: j < 2, lambda j, t: (j + 1, t.write(i + j, 1.0)), (0, t))[1],)
+
+
+def doubled(i, t):
+    value = t.read(i)
+    return (t.write(i, value * 2.0),)
+
+
+AGAIN = {
+    "one index in each iteration": lambda k: loop(lambda i, t: (t.write(0, 1.0),), array()),
+    "twice in an iteration": lambda k: loop(lambda i, t: (t.write(i, 1.0).write(i, 2.0),), array()),
+    "before the loop": lambda k: loop(lambda i, t: (t.write(i, 1.0),), array().write(1, 5.0)),
+    "after the loop": lambda k: loop(lambda i, t: (t.write(i, 1.0),), array()).write(1, 5.0),
+    "unstacked before": lambda k: loop(doubled, array().unstack([1.0, 2.0, 3.0])),
+    "by an inner loop": lambda k: loop(inner, array(N + 1)),
+    "by two loops": lambda k: loop(lambda i, t: (t.write(i, 1.0),), loop(lambda i, t: (t.write(i, 1.0),), array())),
+    "while it grows": lambda k: loop(lambda i, t: (t.write(i // 2, 1.0),), array(0, dynamic_size=True)),
+    "an index that is fed": lambda k: array().write(k, 1.0).write(k, 2.0),
+    "scattered to an index that is fed": lambda k: array().write(1, 1.0).scatter([2, k], [1.0, 2.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_second_write_raises_in_the_run(name):
+    with tf.Graph().as_default(), tf.Session() as session:
+        k = tf.placeholder(tf.int32, [])
+        elements = AGAIN[name](k).stack()
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="has already been written to") as raised:
+                session.run(elements, {k: 1})
+    assert "write" in traceback.extract_tb(raised.value.__traceback__)[-1].line
+
+
+@pytest.mark.parametrize(("index", "value"), [(lambda i: N - 1 - i, "210"), (lambda i: i, "012")])
+def test_indices_that_a_loop_counts(index, value):
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = loop(lambda i, t: (t.write(index(i), tf.cast(i, tf.float32)),), array()).stack()
+        assert session.run(rows).tolist() == [float(k) for k in value]
+
+
+def test_gradients_pass_through_writes_that_a_run_checks():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+        filled = loop(lambda i, t: (t.write(2 * i, x).write(2 * i + 1, x * x),), array(2 * N + 1))
+        rows = filled.write(2 * N, x * x * x).stack()
+        assert session.run(rows, {x: 2.0}).tolist() == [2.0, 4.0] * N + [8.0]
+        assert session.run(tf.gradients(rows, x), {x: 2.0}) == [N * (1 + 2 * 2.0) + 3 * 2.0**2]
+
+
+def test_unstack_keeps_the_size():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        rows = array().unstack(x).stack()
+        assert session.run(rows, {x: [1.0, 2.0]}).tolist() == [1.0, 2.0, 0.0]
+        assert session.run(array().unstack([[1.0, 2.0]]).stack()).tolist() == [
+            [1.0, 2.0],
+            [0.0, 0.0],
+            [0.0, 0.0],
+        ]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="4 rows for an array of size 3"):
+            session.run(rows, {x: [1.0, 2.0, 3.0, 4.0]})
+        for again in (lambda t: t.unstack([1.0]), lambda t: t.split([1.0, 2.0, 3.0], [1, 1, 1])):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="index 1 has already been written to"):
+                again(array().write(1, 5.0))
+
+
+def test_branches_return_arrays():
+    with tf.Graph().as_default(), tf.Session() as session:
+
+        def body(i, t):
+            return (tf.cond(i < 1, lambda: t.write(i, 1.0), lambda: t.write(i, 2.0)),)
+
+        assert session.run(loop(body, array()).stack()).tolist() == [1.0, 2.0, 2.0]
+        p = tf.placeholder(tf.bool, [])
+        rows = tf.cond(p, lambda: array().write(0, 1.0), lambda: array().write(2, 2.0)).write(1, 3.0).stack()
+        assert session.run(rows, {p: True}).tolist() == [1.0, 3.0, 0.0]
+        assert session.run(rows, {p: False}).tolist() == [0.0, 3.0, 2.0]
