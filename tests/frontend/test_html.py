@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import twofold as torch
+import twofold.dynet as dy
 import twofold.static as tf
 
 
@@ -84,3 +85,17 @@ def test_a_graph_is_a_tree_and_a_session_a_table_over_it() -> None:
         for _ in range(500):
             tf.identity(x)
         assert "more" in text(graph) and len(graph._repr_html_()) < 40000
+
+
+def test_expressions_collections_and_trainers_of_dynet() -> None:
+    assert cells(dy.inputVector([1.0, 2.5])) == ["1", "2.5"]
+    m = dy.ParameterCollection()
+    m.add_parameters((3, 2), name="w")
+    m.add_lookup_parameters((5, 4), name="rows")
+    trainer = dy.AdamTrainer(m, 0.5)
+    assert cells(m) == ["/w", "(3, 2)", "6", "/rows", "(5, 4)", "20"]
+    assert repr(m) == "<dynet.ParameterCollection '/': 26 numbers in 2 parameters>"
+    assert repr(trainer) == f"<dynet.AdamTrainer of {m!r}, learning_rate=0.5>"
+    assert "AdamTrainer" in text(trainer) and "26" in cells(trainer) and "0.5" in cells(trainer)
+    with pytest.raises(ValueError, match=r"not of dimensions \(2,\)\. Add its numbers up first"):
+        dy.inputVector([1.0, 2.0]).backward()

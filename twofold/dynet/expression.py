@@ -8,6 +8,7 @@ may be stored without axes.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy
@@ -49,6 +50,10 @@ class Expression(_core.Expression):
 
     def __repr__(self) -> str:
         return f"expression {self.dim()[0]} x {self._batch}"
+
+    def _repr_html_(self) -> str:
+        refresh()
+        return str(import_module("twofold.frontend.html").tensor_html(self._tensor))
 
     def npvalue(self, recalculate: bool = False) -> numpy.ndarray[Any, Any]:
         """The value as an array: dimensions first, the batch last where it is not 1."""
@@ -102,7 +107,8 @@ class Expression(_core.Expression):
         root = self._tensor
         if root.numel() != self._batch:
             raise ValueError(
-                f"backward: the expression must be a single number, not of dimensions {self.dim()[0]}"
+                f"backward: the expression must be a single number, not of dimensions {self.dim()[0]}. "
+                "Add its numbers up first, such as with sum_elems."
             )
         if root.ndim:
             root = root.sum()

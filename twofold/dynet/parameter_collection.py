@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -32,6 +33,14 @@ class ParameterCollection:
         self._decay = weight_decay()
         if parent is not None:
             self._parent, self._name = parent, parent._free_name("", True) + "/"
+
+    def __repr__(self) -> str:
+        held = f"{self.parameter_count()} numbers in {len(self._own)} parameters"
+        return f"<dynet.ParameterCollection {self._name!r}: {held}>"
+
+    def _repr_html_(self) -> str:
+        html = import_module("twofold.frontend.html")
+        return str(html.collection_html(f"ParameterCollection {self._name}", self._own))
 
     def name(self) -> str:
         """The full name."""

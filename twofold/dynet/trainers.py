@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -54,6 +55,20 @@ class Trainer:
         self._steps = 0
         self._noted = [0, 0]
         self._state: dict[int, list[Any]] = {}
+
+    def __repr__(self) -> str:
+        collection = self._collection
+        return f"<dynet.{type(self).__name__} of {collection!r}, learning_rate={self.learning_rate}>"
+
+    def _repr_html_(self) -> str:
+        group = {
+            "params": [one._stored() for one in self._collection._own],
+            "learning_rate": self.learning_rate,
+            "clip_threshold": self._threshold,
+            "sparse_updates": self._sparse,
+            "updates": self._steps,
+        }
+        return str(import_module("twofold.frontend.html").optimizer_html(type(self).__name__, [group]))
 
     def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         """The new values of all of a parameter, or of rows of a table."""

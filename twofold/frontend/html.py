@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from math import prod
 from typing import Any
 
 from twofold import _core
@@ -96,6 +97,19 @@ def optimizer_html(name: str, groups: Sequence[dict[str, Any]]) -> str:
         for key in keys
     ]
     return f"<div><b>{escape(name)}</b>{_table(rows)}</div>"
+
+
+def collection_html(title: str, parameters: Sequence[Any]) -> str:
+    """A collection of parameters as a table of their names and shapes, with how many numbers each has."""
+    rows = [_cells(["parameter", "shape", "numbers"], "th")]
+    for k in _numbers(len(parameters), _CHILDREN):
+        one = None if k is None else parameters[k]
+        rows.append(
+            _cells(
+                ["…"] * 3 if one is None else [one.name(), str(one.shape()), f"{prod(one.shape()):,}"], "td"
+            )
+        )
+    return f"<div><b>{escape(title)}</b>{_table(rows)}</div>"
 
 
 def graph_html(graph: Any) -> str:
