@@ -112,3 +112,19 @@ def test_layers_of_one_name_have_variables_of_their_own(session):
     assert len(tf.trainable_variables()) == 6
     with pytest.raises(ValueError, match="is not of float64"):
         tf.layers.Dense(4, dtype=tf.float64)(x)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "message"),
+    [
+        (lambda x: tf.layers.dense(x, 3), [2], r"dense: 'x:0' float32\[2\] .* has 1 axes.*Give at least 2"),
+        (lambda x: tf.layers.conv2d(x, 3, 2), [4, 5, 3], r"conv2d: 'x:0' .* has 3 axes.*Give 4"),
+        (lambda x: tf.layers.max_pooling2d(x, 2, 2), [4, 5, 3], "max_pooling2d: .* has 3 axes.*Give 4"),
+        (lambda x: tf.nn.avg_pool(x, 2, 2, "VALID"), [4, 5, 3], "avg_pool: .* has 3 axes.*Give 4"),
+        (tf.layers.batch_normalization, [4, None], r"axis 1 of 'x:0' .*, its channels, is of unknown size"),
+    ],
+)  # fmt: skip
+def test_inputs_with_another_number_of_axes(session, layer, shape, message):
+    x = tf.placeholder(tf.float32, shape, name="x")
+    with pytest.raises(ValueError, match=message):
+        layer(x)

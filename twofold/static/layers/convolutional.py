@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from twofold.errors import GraphError
+from twofold.errors import GraphError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
 from twofold.static.api.op_functions import convert_to_tensor
@@ -15,7 +16,7 @@ from twofold.static.arrays.shape_ops import shape as shape_of
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import describe
 from twofold.static.layers.graph_collections import with_loss
-from twofold.static.nn.pooling import LAYOUTS, channels_first
+from twofold.static.nn.pooling import LAYOUTS, channels_first, need_axes
 from twofold.static.variables.variable_scope import get_variable, layer_scope
 
 
@@ -35,11 +36,17 @@ class Variables:
         count: int = 0,
         data_format: str = "channels_last",
     ) -> None:
-        self.tensor, self.options = convert_to_tensor(inputs), options
+        self.tensor = need_axes(kind, inputs, count) if count else convert_to_tensor(inputs)
+        self.options = options
         self.last = not count or not channels_first(kind, data_format, count)
         self.data_format: Any = LAYOUTS[count][not self.last] if count else None
         axis, shape = -1 if self.last else 1, self.tensor.type_.shape
-        self.channels = shape[axis] if shape and count in (0, len(shape) - 2) else -1
+        if not count and shape != UNKNOWN_RANK and len(shape) < 2:
+            what = f"{kind}: {describe(self.tensor)} has {len(shape)} axes, at {here()}"
+            raise ShapeError(
+                what, "Give at least 2, of which the first is the batch; tf.expand_dims adds an axis."
+            )
+        self.channels = shape[axis] if shape != UNKNOWN_RANK else -1
         if self.channels < 0:
             raise GraphError(
                 f"{kind}: axis {axis} of {describe(self.tensor)}, its channels, is of unknown size, at {here()}",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.dtypes import float32
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, GraphError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
@@ -16,7 +16,7 @@ from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.conditional import cond
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.graph import describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.nn.batch_statistics import batch_moments
 from twofold.static.nn.normalization import moments
@@ -67,6 +67,9 @@ def normalized(
     if renorm and fused:
         raise ValueError(f"batch_normalization: both fused and renorm, at {here()}. Leave one out.")
     position = _axis(options["axis"], tensor.type_.ndim)
+    if tensor.type_.shape[position] < 0:
+        what = f"axis {position} of {describe(tensor)}, its channels, is of unknown size, at {here()}"
+        raise GraphError(f"batch_normalization: {what}", "Give the placeholder all axes, and that size.")
     fused = fused is not False and not renorm and tensor.type_.ndim in fused_ranks
     with layer_scope(options["name"], "batch_normalization", options["reuse"]):
         kind = _Renormalized if renorm else _Layer

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.ops.convolution.pooling import need_planes
@@ -25,6 +26,7 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.api.result_tuples import MaxPoolWithArgmax
 from twofold.static.graph.docstrings import described, example
+from twofold.static.graph.graph import describe
 from twofold.static.math import cast
 
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -99,6 +101,17 @@ def channels_first(name: str, data_format: Any, count: int) -> bool:
     return data_format in (first, "channels_first")
 
 
+def need_axes(name: str, value: Any, count: int) -> Any:
+    """``value`` as a tensor; raises ShapeError unless it has ``count`` axes beside those of batch and channels."""
+    tensor = convert_to_tensor(value)
+    shape = tensor.type_.shape
+    if shape != UNKNOWN_RANK and len(shape) != count + 2:
+        what = f"{describe(tensor)} has {len(shape)} axes, at {here()}"
+        fix = f"Give {count + 2}: batch, channels and {count} more; tf.expand_dims adds an axis."
+        raise ShapeError(f"{name}: {what}", fix)
+    return tensor
+
+
 def _window(name: str, given: Any, count: int, first: bool, what: str) -> list[int]:
     """The sizes of the pooled axes from one number, one each, or one for each axis of the input."""
     each = [int(size) for size in given] if isinstance(given, Iterable) else [int(given)] * count
@@ -141,7 +154,7 @@ def _function(own: str, pool: Callable[..., Any], given: str, result: str) -> Ca
     ) -> Any:
         first = channels_first(own, data_format or LAYOUTS[count][0], count)
         sizes = _windows(own, first, count, ksize=ksize, strides=strides)
-        tensor = given_once(value=value, input=input)
+        tensor = need_axes(own, given_once(value=value, input=input), count)
         return pool(tensor, *sizes, _same(own, padding), first, name=name or type)
 
     shown = f'tf.squeeze(tf.nn.{own}({given}, "VALID"))'
@@ -175,7 +188,7 @@ def _layer(own: str, pool: Callable[..., Any], count: int, value: str, result: s
         first = channels_first(own, data_format, count)
         steps = pool_size if strides is None else strides
         sizes = _windows(own, first, count, pool_size=pool_size, strides=steps)
-        return pool(inputs, *sizes, _same(own, padding), first, name=name or own)
+        return pool(need_axes(own, inputs, count), *sizes, _same(own, padding), first, name=name or own)
 
     shown = f"tf.squeeze(tf.layers.{own}({value}, 2, 2))"
     return described(made, own, _text(pool, count), shown, result)
