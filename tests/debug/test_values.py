@@ -192,3 +192,37 @@ def test_the_story_of_a_loop_calls_it_by_its_name() -> None:
         session.run([found, tf.gradients(found, x)], {x: [1.0, 2.0]})
         told = str(debug.story(session))
         assert "= loop(" in told and "gradient of loop(" in told and "program_results" not in told
+
+
+def test_a_value_in_bodies_is_that_of_the_last_iteration() -> None:
+    def body(i: Any, h: Any) -> Any:
+        squared = h * h
+
+        def more() -> Any:
+            added = squared + 1.0
+            return added
+
+        def less() -> Any:
+            taken = squared - 1.0
+            return taken
+
+        return i + 1, tf.cond(i > 0, more, less)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        y = tf.while_loop(lambda i, h: i < 3, body, (0, x))[1]
+        session.run(y, {x: [1.0, 2.0]})
+        line = body.__code__.co_firstlineno + 1
+        for where in ("squared", f"test_values.py:{line}"):
+            assert debug.value(where, session).value.tolist() == [1.0, 100.0]  # of 1, of 9 + 1
+        assert debug.value("added", session).value.tolist() == [2.0, 101.0]
+        assert debug.value("taken", session).value.tolist() == [0.0, 3.0]  # of the first iteration
+
+    def repeated(x: Any) -> Any:
+        def body(i: Any, h: Any) -> Any:
+            grown = h * 2
+            return i + 1, grown + 1
+
+        return torch.while_loop(lambda i, h: i < 2, body, (torch.tensor(0), x))[1]
+
+    assert debug.value("grown", torch.compile(repeated), torch.ones(2)).value.tolist() == [6.0, 6.0]

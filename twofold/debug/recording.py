@@ -152,7 +152,7 @@ class Recording:
 
         The same is done to ``stops``, which are not among the calls yet.
         """
-        chains = [call.chain for call in _inside(self.calls) if call.chain]
+        chains = [call.chain for call in calls_inside(self.calls) if call.chain]
         if not chains or all(chain[0].code.co_name == "<module>" for chain in chains):
             return
         common = set.intersection(*[{site.code for site in chain} for chain in chains])
@@ -340,16 +340,16 @@ def _leaf(value: Any, both: Collection[int]) -> Any:
     return value.dtype, array.shape, array.tobytes()
 
 
-def _inside(calls: Iterable[Call]) -> Iterator[Call]:
+def calls_inside(calls: Iterable[Call]) -> Iterator[Call]:
     """Calls, and those in the bodies of loops and branches."""
     for call in calls:
         yield call
         for part in call.parts:
-            yield from _inside(part.calls)
+            yield from calls_inside(part.calls)
 
 
 def _rewrite(calls: Iterable[Call], change: Callable[[Chain], Chain]) -> None:
-    for call in _inside(calls):
+    for call in calls_inside(calls):
         call.chain = change(call.chain)
         call.forward = None if call.forward is None else change(call.forward)
 

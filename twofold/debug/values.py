@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.debug.bodies import Bodies
 from twofold.debug.draw import session_of
 from twofold.debug.evaluation import computed
 from twofold.debug.frames import Frames
-from twofold.debug.recording import GIVEN, Call, Recording, recorded
+from twofold.debug.recording import GIVEN, Call, Recording, calls_inside, recorded
 from twofold.debug.sessions import recording_of
 from twofold.debug.snapshots import MOST_SHARED_BYTES
 from twofold.debug.source import position_of
@@ -79,7 +80,7 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
 
     Args:
         where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
-            number of a call in the order of the graph.
+            number of a call in the order of the graph. In the body of a loop of the graph that of the last iteration.
         run: A session, whose last run it is, in all parts where ``py_func`` divides it, on arrays as they are now, or
             as they were if it ran in a ``record`` block; such a block; or a function or module, compiled or not, which
             is called.
@@ -143,6 +144,7 @@ def _found(recordings: _Recordings, where: str | int) -> tuple[Recording, int]:
             )
         return every[where]
     for (recording, frames), own in zip(reversed(recordings), reversed(calls)):
+        own = list(calls_inside(own))
         found = _on_line(own, where) if ":" in where else _named(recording, where, frames())
         if found is not None:
             return recording, found
@@ -166,14 +168,16 @@ def _on_line(calls: list[Call], where: str) -> int | None:
 def _named(recording: Recording, name: str, frames: Frames) -> int | None:
     """The value that a variable held last."""
     recording.calls += frames.storage.derived.values()  # views of what was written to
-    computed_here = {call.result for call in recording.calls}
+    computed_here = {call.result for call in calls_inside(recording.calls)}
     held = frames.held.get(name, ())
     return next((one for one in reversed(held) if one in computed_here or one in recording.given), None)
 
 
 def _computed(recording: Recording, number: int) -> tuple[dict[int, Any], int]:
     """Values by number, of what one depends on, and how many calls it took."""
-    needed, calls = {number}, []
+    around = next((one for one in recording.calls if _is_inside(one, number)), None)
+    wanted = {number} if around is None else set(around.operands)
+    needed, calls = set(wanted), []
     for call in reversed(recording.calls):
         if call.result in needed and call.op is not GIVEN:
             calls.append(call)
@@ -181,4 +185,29 @@ def _computed(recording: Recording, number: int) -> tuple[dict[int, Any], int]:
     values = {one: recording.given[one] for one in needed if one in recording.given}
     for call in reversed(calls):
         values[call.result] = computed(call.op, call.attrs, [values[one] for one in call.operands])
-    return values, len(calls)
+    if around is None:
+        return values, len(calls)
+    bodies = _CountedBodies(recording)
+    bodies.values = values
+    for _ in bodies.run_quietly(around):
+        pass
+    if number not in values:
+        raise ArgumentError(
+            "debug.value: no iteration computed it", "Name a value of the branch that was chosen."
+        )
+    return values, len(calls) + bodies.calls
+
+
+def _is_inside(call: Call, number: int) -> bool:
+    """Whether a value is computed in the bodies of a loop or branch."""
+    return any(one.result == number for part in call.parts for one in calls_inside(part.calls))
+
+
+class _CountedBodies(Bodies):
+    """Loops and branches that run call by call; ``calls`` is how many it took."""
+
+    calls = 0
+
+    def _computed(self, call: Call) -> Any:
+        self.calls += 1
+        return super()._computed(call)
