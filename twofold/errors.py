@@ -24,6 +24,7 @@ class TwofoldError(Exception):
         self.located = False
         self.placed = False  # at another line than that of the call which raises it
         self.label: Any = None  # of an error met while running: what was computed
+        self.call: tuple[str, Sequence[Any]] | None = None  # what is wrong with which operands
         super().__init__(f"{what}. {fix}" if fix else f"{what}.")
         self.__traceback__ = ending_here()
 

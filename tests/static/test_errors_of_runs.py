@@ -121,3 +121,14 @@ def test_constants_that_do_not_fit_are_named_where_the_body_needs_numbers(sessio
     product = tf.sparse_tensor_dense_matmul(sparse, tf.ones([3, 2]))
     with pytest.raises(IndexRangeError, match="index 5 is outside an axis of size 3"):
         session.run(product)
+
+
+def test_operands_are_those_of_the_operation_and_not_what_it_makes_of_them():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, None, None, 3], name="x")
+        filters = tf.ones([4, 4, 3, 1])
+        y = tf.nn.conv2d(x, filters, [1, 1, 1, 1], "VALID")
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"'x:0' float32\[1,2,2,3\]") as raised:
+            session.run(y, {x: numpy.ones((1, 2, 2, 3))})
+    told = "\n".join(raised.value.__notes__)
+    assert "x: float32[1,2,2,3], made at" in told and "filters: float32[4,4,3,1]" in told

@@ -65,7 +65,7 @@ CASES: dict[str, Case] = {
     "dynamic_stitch": (lambda i: tf.dynamic_stitch([i, [1]], [[5], [6]]), [0], [5, 6], [[-1]]),
     "TensorArray.read": (lambda i: tf.TensorArray(tf.float32, 3).unstack(X).read(i), 1, X[1], [-1, 3]),
     "TensorArray.write": (
-        lambda i: tf.TensorArray(tf.float32, 3).unstack(X).write(i, X[0]).read(1), 1, X[0], [-1, 3],
+        lambda i: tf.TensorArray(tf.float32, 3).write(0, X[0]).write(i, X[0]).read(1), 1, X[0], [-1, 3],
     ),
     "ctc_loss": (
         lambda i: tf.exp(-tf.nn.ctc_loss(tf.SparseTensor([[0, 0]], [1], [1, 1]), tf.zeros([2, 1, 4]), i)),

@@ -90,6 +90,7 @@ def at_call(
         operands: The operands, whose values are shown if they are computed.
     """
     worded = at_operation(error, name, described(parameters, types, operands), here())
+    worded.call = f"{name}: {error.what}", operands
     describe_call(worded, operands, parameters)
     return worded
 

@@ -111,24 +111,47 @@ class number_below(type(class_number)):  # type: ignore[misc]
 
 
 @custom
-class unwritten(type(class_number)):  # type: ignore[misc]
-    """Indices of elements of an array; the kernel fails for one that is written, which is ``index + count``."""
+class unwritten(Custom):
+    """``index`` itself, if no element is written that ``written``, int64 like it, is not 0 for."""
 
     title = "TensorArray.write"
-    signature = "index, ignored"
+    functions = ()
+    checks = True
+    signature = "index, written"
+    differentiable = False
     error = InvalidArgumentError
 
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        return make_node(self, attrs, tuple(inputs), inputs[0].type)
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        return output.size, 1 << 16
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b = builder
+
+        def body(j: Any, lanes: int, mask: Any) -> None:
+            at = b.add(b.begin, j)
+            index = b.load(b.input(0), at, int64, lanes, mask=mask)
+            again = b.cmp("ne", b.load(b.input(1), at, int64, lanes, mask=mask), 0)
+            again = again if mask is None else b.and_(again, mask)
+            with b.if_(b.any_lane(again)):
+                kernels.fail(b, b.reduce_lanes("max", index, again))
+            b.store(b.buffer(2), at, index, mask=mask)
+
+        kernels.run(b, b.sub(b.end, b.begin), body)
+
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
-        return f"index {index - attrs[0]} has already been written to", "Write each element once."
+        return f"index {index} has already been written to", "Write each element once."
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        target, _ = arrays
-        if (target >= attrs[0]).any():
-            raise InvalidArgumentError(*self.failure(int(target.max()), (), attrs))
-        return target
+        index, written = arrays
+        if written.any():
+            raise InvalidArgumentError(*self.failure(int(index[written != 0].max()), (), attrs))
+        return index
 
     def samples(self) -> Sequence[Any]:
-        return [example((5,), numpy.array([4, 0, 1]), numpy.array(-1))]
+        return [example((), numpy.arange(count), numpy.zeros(count, numpy.int64)) for count in (1, 3, 33)]
 
 
 @custom

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import numpy
-
-from twofold import _core
 from twofold.dtypes import bool_, int64
 from twofold.ops.base import apply, ops
 from twofold.ops.indexing.gather import NONNEGATIVE
@@ -55,8 +52,7 @@ def write_once(marks: Any, rows: Any, positions: Any) -> tuple[Any, Any]:
     count = positions.shape[0]
     line, index = ops.reshape(marks, (1, rows, 1)), ops.reshape(positions, (1, count, 1))
     found = ops.reshape(apply("gather_block", line, index, attrs=(NONNEGATIVE,)), (count,))
-    none = _core.from_array(numpy.asarray(-1), False)
-    checked = apply("unwritten", ops.where(found, ops.add(positions, rows), positions), none, attrs=(rows,))
+    checked = apply("unwritten", positions, ops.cast(found, int64))
     written = ops.full((1, count, 1), True, dtype=bool_)
     after = apply("scatter_set", line, ops.reshape(checked, (1, count, 1)), written, attrs=(NONNEGATIVE,))
     return checked, ops.reshape(after, (rows,))

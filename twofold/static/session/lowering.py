@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from twofold import _core
-from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, invalid
+from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, describe_operand, invalid
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import current_sizes
 from twofold.ops.base import apply, ops
@@ -52,18 +52,34 @@ _LAST = 1 << 62  # number of what belongs to no operation and comes after all
 def _of_operation(error: TwofoldError, operation: Operation, values: Sequence[Any] = ()) -> TwofoldError:
     """An error of a declared operation, as one of the run, with its name; it ends at the line where it ended.
 
-    ``values`` are those of its inputs, where the error may know none of them.
+    ``values`` are those of its inputs, where the error may know none of them, or what the operation made of them.
     """
-    where = "" if error.located else f", at {here()}"
-    worded = invalid(type(error))(
-        f"{operation.name}, declared at {operation.where}: {error.what}{where}", error.fix
-    )
+    given = [value for value in values if isinstance(value, Tensor)]
+    is_inner = error.call is not None and not _is_among(error.call[1], given)
+    if is_inner and given and error.call is not None:
+        what = f"{error.call[0]}: {', '.join(_inputs_of(operation, values))}, at {operation.where}"
+    else:
+        what = error.what if error.located else f"{error.what}, at {here()}"
+    worded = invalid(type(error))(f"{operation.name}, declared at {operation.where}: {what}", error.fix)
     worded.located = True
-    if error.located:
+    if error.located and not (is_inner and given):
         worded.__traceback__, worded.__notes__ = error.__traceback__, getattr(error, "__notes__", [])
     elif values:
-        describe_call(worded, [value for value in values if isinstance(value, Tensor)], ())
+        describe_call(worded, given, ())
     return worded
+
+
+def _is_among(operands: Sequence[Any], values: Sequence[Any]) -> bool:
+    return all(any(one is value for value in values) for one in operands if isinstance(one, Tensor))
+
+
+def _inputs_of(operation: Operation, values: Sequence[Any]) -> list[str]:
+    """The inputs of an operation as a run has them."""
+    given = [pair for pair in zip(operation.sources, values) if isinstance(pair[1], Tensor)]
+    return [
+        describe_operand(repr(owner.outputs[number].name), str(value.type_), owner.where)
+        for (owner, number), value in given
+    ]
 
 
 class Lowerer:
