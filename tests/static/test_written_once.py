@@ -34,6 +34,9 @@ AGAIN = {
     "unstacked before": lambda k: loop(doubled, array().unstack([1.0, 2.0, 3.0])),
     "by an inner loop": lambda k: loop(inner, array(N + 1)),
     "by two loops": lambda k: loop(lambda i, t: (t.write(i, 1.0),), loop(lambda i, t: (t.write(i, 1.0),), array())),
+    "a fraction that is counted": lambda k: tf.while_loop(
+        lambda f, t: f < 2.0, lambda f, t: (f + 0.5, t.write(tf.cast(f, tf.int32), f)), (0.0, array())
+    )[1],
     "while it grows": lambda k: loop(lambda i, t: (t.write(i // 2, 1.0),), array(0, dynamic_size=True)),
     "an index that is fed": lambda k: array().write(k, 1.0).write(k, 2.0),
     "scattered to an index that is fed": lambda k: array().write(1, 1.0).scatter([2, k], [1.0, 2.0]),

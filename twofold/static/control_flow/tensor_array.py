@@ -134,13 +134,9 @@ class TensorArray:
         name = tensor_array_name if name is None else name
         self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
         self._written: frozenset[int] | None = frozenset()  # the elements known to be written; None: all
-        self._is_inside = (
-            False  # the body of a loop, which is given marks of what is written if it needs them
-        )
+        self._is_inside = False  # the body of a loop, whose runs note what is written if they must
         self._is_noted = False  # whether runs note what is written
-        self._loop: tuple[Operation, int] | None = (
-            None  # that gives the elements, and as which of its results
-        )
+        self._loop: tuple[Operation, int] | None = None  # that gives the elements, as which result
 
     def _empty(self, size: Any, name: str | None) -> Tensor:
         dtype = self.dtype

@@ -46,9 +46,9 @@ def _is_invariant(owner: Operation) -> bool:
 
 
 def _is_counted(body: Body, counter: int) -> bool:
-    """Whether each iteration adds one constant to a carried number."""
+    """Whether each iteration adds one constant to a carried integer."""
     argument, (owner, _) = body.arguments[counter], body.results[counter]
-    if owner.type not in _SUMS:
+    if owner.type not in _SUMS or argument.outputs[0].dtype.kind not in "iu":
         return False
     given = (*owner.arguments, *owner.keywords.values())
     first, second = [owner.sources[one.index] if isinstance(one, Slot) else one for one in given][:2]
