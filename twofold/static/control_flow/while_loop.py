@@ -23,7 +23,6 @@ from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays.shape_ops import stack
 from twofold.static.control_flow.choice import common_type, known_same
-from twofold.static.control_flow.written_once import writes_once
 from twofold.static.functions.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.functions.lowering import Repeat, Sizes, While
 from twofold.static.graph.context import at_once
@@ -296,6 +295,10 @@ class Arrays:
 
     def check_writes(self, made: Operation, body: Body) -> None:
         """Have runs check that each element is written once, where the body does not tell."""
+        if not self._arrays:
+            return
+        from twofold.static.control_flow.written_once import writes_once  # loads much
+
         flow: Any = made.flow or made.hosted
         for k, array in self._arrays.items():
             if writes_once(body, k) and array.written_before() == frozenset():

@@ -7,7 +7,6 @@ from typing import Any
 
 from twofold.dtypes import bool_, int64
 from twofold.ops.base import apply, ops
-from twofold.ops.indexing.gather import NONNEGATIVE
 
 
 def marks_of(elements: Any) -> Any:
@@ -48,6 +47,8 @@ def write_once(marks: Any, rows: Any, positions: Any) -> tuple[Any, Any]:
         rows: The number of its elements.
         positions: A vector of integers.
     """
+    from twofold.ops.indexing.gather import NONNEGATIVE  # what a program without arrays need not load
+
     positions, marks = ops.cast(positions, int64), longer_marks(marks, rows)
     count = positions.shape[0]
     line, index = ops.reshape(marks, (1, rows, 1)), ops.reshape(positions, (1, count, 1))
