@@ -265,6 +265,7 @@ class BackwardPass {
   std::unordered_set<const Value*> dead_ends_;  // values that a root depends on, and whose graph is freed
   std::vector<uint32_t> reading_, freed_;  // entries whose gradients read values; of traces that have run, those whose values were freed
   size_t scopes_ = 0;                      // traces that have run which the pass has met
+  SavedTrace* sole_ = nullptr;             // the only one that it may be over, see sole_trace
   std::map<std::pair<int64_t, std::vector<Ref>>, Ref> joined_;  // memo of join_rows, by its arguments
   std::vector<Ref> shared_;  // common subexpressions of the gradients of the visited call, numbered behind its inputs; kNoRef until recorded
   std::vector<Ref> forward_;  // by entry of the pass: the entry that it differentiates

@@ -57,6 +57,7 @@ bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
 // Records an entry of the pass.
 bool BackwardPass::record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
   recorder_.record_known(signature, inputs, count, mask, {request_.location, origin.location}, out);
+  if (crossed_ && !(sole_ && scopes_ == 1)) return true;
   if (forward_.size() + 1 != recorder_.size() - begin_) forward_.resize(recorder_.size() - begin_ - 1, kNoRef);
   forward_.push_back(origin.entry);
   return true;
@@ -468,9 +469,9 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   Ref given = kNoRef;
   if (request_.seed && !seed(root, request_.seed, &given)) return false;
   if (in_open && request_.targets.empty() && request_.more.empty() && replay(found, given)) return true;
-  SavedTrace* const sole = in_open ? nullptr : sole_trace();
+  sole_ = in_open ? nullptr : sole_trace();
   bool replayed = false;
-  if (sole && !replay_over(*sole, found, &replayed)) return false;
+  if (sole_ && !replay_over(*sole_, found, &replayed)) return false;
   if (replayed) return true;
   begin_ = recorder_.size();
   size_t leaves_before = recorder_.leaves().size();
@@ -484,17 +485,17 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   }
   if (!walk(open_)) return false;
   BackwardEvent over{};
-  bool sole_fits = sole && begin_ == 0 && leaves_before == 0;
+  bool sole_fits = sole_ && begin_ == 0 && leaves_before == 0;
   while (!saved_traces_.empty()) {
     Scope scope = std::move(saved_traces_.begin()->second);
     saved_traces_.erase(saved_traces_.begin());
     if (!walk(scope)) return false;
-    if (sole && !note_inputs(scope, over)) sole_fits = false;
+    if (sole_ && !note_inputs(scope, over)) sole_fits = false;
   }
   if (!settle_vanishing() || !settle_slots()) return false;
   BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}, 0, std::move(over.inputs), {}, freed_};
   event.read = read_.sorted();
-  sole_fits = sole_fits && scopes_ == 1 && note_leaves(*sole, event);
+  sole_fits = sole_fits && scopes_ == 1 && note_leaves(*sole_, event);
   for (const Sum& sum : sums_) {
     found->push_back({Watch(0, sum.slot), value_of(sum.cotangent), value_of(sum.total), value_of(sum.start), !sum.dense});
     if (in_open) event.targets.push_back({sum.target, sum.start, sum.cotangent, sum.total, !sum.dense});

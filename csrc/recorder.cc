@@ -388,9 +388,4 @@ bool Recorder::has_hooks() const {
   return std::any_of(watched_.begin(), watched_.end(), [](const Watch& watch) { return watch.slot->has_hooks(); });
 }
 
-void Recorder::add_event(BackwardEvent event) {
-  if (predicted_) return;
-  events_.push_back(std::move(event));
-}
-
 }  // namespace twofold

@@ -62,6 +62,21 @@ Digest Recorder::digest() const {
   return digest;
 }
 
+// The pass with which a trace begins may be over another trace than when it was cached: it is replayed over the one of now.
+static void renew_pass(CachedTrace& cached, const BackwardEvent& event) {
+  auto& events = cached.events;
+  if (!events.empty() && events.front().over == event.over) return;
+  const size_t before = cached.memory();
+  if (!events.empty() && events.front().over) events.front() = event;
+  else events.insert(events.begin(), event);
+  traces.charge(static_cast<ptrdiff_t>(cached.memory()) - static_cast<ptrdiff_t>(before));
+}
+
+void Recorder::add_event(BackwardEvent event) {
+  if (!predicted_) events_.push_back(std::move(event));
+  else if (event.over) renew_pass(*predicted_, event);
+}
+
 std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held, const Digest* known) {
   // Planning, waiting for a run in the background, and the tape call Python, where the garbage collector, a signal handler or
   // another thread may drop handles: values that are live now are held until delivery.
@@ -89,6 +104,7 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held,
   std::string key = identity.bytes();
   if (auto found = traces.find(key)) {
     if (updates_) never_seen_ = 0;
+    if (!events_.empty() && events_.front().over) renew_pass(*found, events_.front());
     return found;
   }
   const bool is_long = position_ >= kLongTrace, comes_back = is_long && met.meet(identity.words().first);
