@@ -30,7 +30,7 @@ def caches() -> dict[str, dict[str, int]]:
     """The caches that share a budget."""
     fields = ("count", "bytes", "budget", "hits", "misses", "evictions")
     found = {name: dict(zip(fields, numbers, strict=True)) for name, *numbers in _core.caches()}
-    del found["kept results"]
+    del found["kept results"], found["copies of shared memory"]
     return found
 
 
