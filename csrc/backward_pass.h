@@ -164,7 +164,7 @@ class BackwardPass {
   bool note_inputs(Scope& scope, BackwardEvent& event) const;
   bool note_leaves(const SavedTrace& saved, BackwardEvent& event) const;
   bool has_same_leaves(const SavedTrace& saved, const BackwardEvent& event) const;
-  bool has_same_inputs(SavedTrace& saved, const BackwardEvent& event) const;
+  bool has_same_inputs(const SavedTrace& saved, const BackwardEvent& event) const;
   // Replays the pass over a trace that has run; false with an error set.
   bool replay_over(SavedTrace& saved, std::vector<FoundGradient>* found, bool* replayed);
   static void start_consuming(SavedTrace& saved);

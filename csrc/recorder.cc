@@ -352,14 +352,9 @@ void Recorder::skip(const BackwardEvent& event, const std::vector<Provenance>& p
   ++replayed_passes;
 }
 
-// Skips the entries of the pass.
 void Recorder::replay(const BackwardEvent& event, uint32_t location) {
   skip(event, provenance_, location);
   for (uint32_t i : event.reading) if (!event.retain) mark_consumed(i);
-}
-
-void Recorder::replay_over(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location) {
-  skip(event, provenance, location);
 }
 
 void Recorder::note(Value* value, const Snapshot& snapshot) {

@@ -142,8 +142,8 @@ class Recorder {
   bool expects_leaf(size_t number, const Type* type) const {
     return predicted_ && number < predicted_->trace.leaves.size() && predicted_->trace.leaves[number] == type;
   }
-  // Skips the entries of such a pass.
-  void replay_over(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location);
+  // Skips the entries of a pass over calls of this provenance.
+  void skip(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
   ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
   void add_event(BackwardEvent event);
@@ -223,7 +223,6 @@ class Recorder {
   // The input that has its number.
   const Value* leaf_of(const Value* value) const { return leaves_[static_cast<size_t>(value->leaf_number)].value.get(); }
   void ensure_room(size_t entries);
-  void skip(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location);
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance);
   Ref new_leaf(Type* type, Leaf leaf);
   bool ends_at_leaves(const BackwardEvent& event) const;

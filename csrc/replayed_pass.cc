@@ -108,7 +108,7 @@ bool BackwardPass::has_same_leaves(const SavedTrace& saved, const BackwardEvent&
 }
 
 // Whether what the pass reads is at hand as it was: kept, neither written over nor deferred, and of the types of the inputs.
-bool BackwardPass::has_same_inputs(SavedTrace& saved, const BackwardEvent& event) const {
+bool BackwardPass::has_same_inputs(const SavedTrace& saved, const BackwardEvent& event) const {
   if (!saved.shown.empty() && saved.shown.changed_among(event.read)) return false;
   const auto is_overwritten = [&](Ref ref) {
     const Value* leaf = ref < 0 ? saved.leaves[static_cast<size_t>(~ref)].value.get() : nullptr;
@@ -137,7 +137,7 @@ bool BackwardPass::replay_over(SavedTrace& saved, std::vector<FoundGradient>* fo
     if (!translate(scope, event->inputs[k], &input)) return false;
     if (input != ~static_cast<Ref>(k)) return true;  // two are one value now: the pass is recorded with what has been read
   }
-  recorder_.replay_over(*event, saved.provenance, request_.location);
+  recorder_.skip(*event, saved.provenance, request_.location);
   for (uint32_t entry : event->freed) saved.consumed[entry] |= kConsumed;
   for (const BackwardEvent::Target& target : event->targets) {
     GradientSlot* slot = slot_of_leaf(saved, static_cast<size_t>(~target.value));
