@@ -226,3 +226,53 @@ def test_a_value_in_bodies_is_that_of_the_last_iteration() -> None:
         return torch.while_loop(lambda i, h: i < 2, body, (torch.tensor(0), x))[1]
 
     assert debug.value("grown", torch.compile(repeated), torch.ones(2)).value.tolist() == [6.0, 6.0]
+
+
+def collected(x: Any) -> Any:
+    grown: list[Any] = []
+    for k in range(3):
+        grown.append(x * (k + 1))
+    powers = [one * one for one in grown]
+    pair = (powers[0], grown[2])
+    named = {"sum": pair[0] + pair[1], "sine": torch.sin(x)}
+    return named["sum"].sum() + powers[1].sum()
+
+
+@pytest.mark.parametrize("way", ["plain", "compiled", "block"])
+def test_variables_that_hold_several_tensors(way: str) -> None:
+    x = torch.tensor([1.0, 2.0])
+    run: list[Any] = [torch.compile(collected) if way == "compiled" else collected, x]
+    if way == "block":
+        with debug.record() as block:
+            collected(x).item()
+        run = [block]
+    grown = debug.value("grown", *run)
+    assert isinstance(grown.value, list) and grown.calls == 3
+    assert [one.tolist() for one in grown.value] == [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]
+    powers = debug.value("powers", *run).value
+    assert [one.tolist() for one in powers] == [[1.0, 4.0], [4.0, 16.0], [9.0, 36.0]]
+    pair = debug.value("pair", *run).value
+    assert isinstance(pair, tuple) and [one.tolist() for one in pair] == [[1.0, 4.0], [3.0, 6.0]]
+    if way != "block":  # where nobody held the sine
+        named = debug.value("named", *run).value
+        assert set(named) == {"sum", "sine"} and named["sum"].tolist() == [4.0, 10.0]
+
+
+def test_a_list_of_declared_tensors_and_one_of_the_body_of_a_loop() -> None:
+    def body(i: Any, h: Any) -> Any:
+        both = [h * 2.0, h + 1.0]
+        return i + 1, both[0] + both[1]
+
+    def program() -> tuple[Any, Any]:
+        x = tf.placeholder(tf.float32, [4])
+        halves = tf.split(x * 3.0, 2)
+        loop = tf.while_loop(lambda i, h: i < 2, body, (0, x))[1]
+        return x, tf.reduce_sum(halves[0] * halves[1]) + tf.reduce_sum(loop)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = program()
+        session.run(y, {x: [1.0, 2.0, 3.0, 4.0]})
+        halves = debug.value("halves", session).value
+        assert [one.tolist() for one in halves] == [[3.0, 6.0], [9.0, 12.0]]
+        both = debug.value("both", session).value  # of 3 x + 1
+        assert [one.tolist() for one in both] == [[8.0, 14.0, 20.0, 26.0], [5.0, 8.0, 11.0, 14.0]]

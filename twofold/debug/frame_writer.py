@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twofold.debug.activations import Activation
-from twofold.debug.names import Held, Literal, Scope
+from twofold.debug.names import Held, Literal, Scope, numbers_of
 from twofold.debug.rounds import Rounds
 from twofold.debug.sites import Site
 from twofold.debug.source import Position, lines_of, position_of, rebound_names
@@ -56,7 +56,7 @@ class FrameWriter:
                 del scope.names[name]  # another function may bind it
         self.bound = scope.values()  # what the variables of the frame hold, as it is written so far
         self.shown = scope.known()  # the variables that the frame has, as it is written so far
-        for name, held in self.bound.items():
+        for name, held in self.shown.items():
             self.note(name, held)
         self.body: list[ast.stmt] = []
         self.version = frames.storage.version  # of what the variables hold
@@ -104,11 +104,11 @@ class FrameWriter:
         self.shown = {**self.shown, name: held}
         if isinstance(held, int):
             self.bound[name] = held
-            self.note(name, held)
+        self.note(name, held)
 
-    def note(self, name: str, held: int) -> None:
-        """Note what a variable has come to hold, in the order of the forward pass."""
-        if not self.backward:
+    def note(self, name: str, held: Held) -> None:
+        """Note what a variable has come to hold, in the order of the forward pass, if there are values in it."""
+        if not self.backward and any(True for _ in numbers_of(held)):
             self.frames.held.setdefault(name, []).append(held)
 
     def define(self, parameters: Sequence[str]) -> str:

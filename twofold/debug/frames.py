@@ -18,7 +18,7 @@ from twofold.debug.backward_frames import BackwardFrames
 from twofold.debug.cotangents import Cotangents
 from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop, Way
 from twofold.debug.handed import COLLECTS, GENERATOR, name_of
-from twofold.debug.names import Built, Held, Scope, is_whole
+from twofold.debug.names import Held, Scope, is_whole, numbers_of
 from twofold.debug.recording import STOP, Call, Recording
 from twofold.debug.results import settle
 from twofold.debug.rounds import count_of, element, element_names, loops_that_end
@@ -58,7 +58,7 @@ class Frames:
         self.read = {one for call in recording.calls if call.forward is None for one in call.operands}
         self.read |= recording.returned
         self.stops: dict[int, Stop] = {}  # of calls, by their results
-        self.held: dict[str, list[int]] = {}  # by variables, in the order of the forward pass
+        self.held: dict[str, list[Held]] = {}  # by variables, in the order of the forward pass
         self._done = set(recording.given)  # values that are there where the next action is
         self._spaces: dict[str, dict[str, Any]] = {}
         self.cotangents = Cotangents(recording)
@@ -102,11 +102,7 @@ class Frames:
 
     def is_there(self, held: Held) -> bool:
         """Whether all values that something is made of are there where the next action is."""
-        if isinstance(held, Built):
-            return self.is_there(held.content)
-        if isinstance(held, (tuple, list, dict)):
-            return all(map(self.is_there, held.values() if isinstance(held, dict) else held))
-        return not isinstance(held, int) or held in self._done or held in self.storage.derived
+        return all(one in self._done or one in self.storage.derived for one in numbers_of(held))
 
     def faces(self, code: CodeType) -> set[str]:
         """The names of modules that the file of a function uses, the faces of this library among them."""

@@ -13,7 +13,7 @@ from twofold.debug.backward_loops import BackwardLoop, pull
 from twofold.debug.bodies import Bodies
 from twofold.debug.frame_writer import HELPER, Action
 from twofold.debug.frames import Frames
-from twofold.debug.names import Built, Given
+from twofold.debug.names import object_of
 from twofold.debug.recording import Call, Recording
 from twofold.errors import TwofoldError
 from twofold.runtime.closure_conversion import as_tensor
@@ -142,17 +142,12 @@ class Interpreter(Bodies):
             self.spent -= _bytes(self.kept.pop(k))
 
     def _held(self, held: Any) -> Any:
-        if isinstance(held, (tuple, list)):
-            return type(held)(self._held(one) for one in held)
-        if isinstance(held, dict):
-            return {key: self._held(one) for key, one in held.items()}
-        if isinstance(held, Given):
-            return held.value
-        if isinstance(held, Built):
-            return held.make(self._held(held.content))
-        if held not in self.values:
-            self.values[held] = self._computed(self.frames.storage.derived[held])
-        return self.values[held]
+        return object_of(held, self._value)
+
+    def _value(self, number: int) -> Any:
+        if number not in self.values:
+            self.values[number] = self._computed(self.frames.storage.derived[number])
+        return self.values[number]
 
     def _passed(self, payload: None) -> None:
         """A line where nothing is computed."""

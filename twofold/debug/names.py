@@ -53,6 +53,28 @@ class Built:
         return isinstance(other, Built) and self.kind == other.kind and self.content == other.content
 
 
+def numbers_of(held: Held) -> Iterator[int]:
+    """The numbers of the values that something is made of."""
+    if isinstance(held, Built):
+        yield from numbers_of(held.content)
+    elif isinstance(held, (tuple, list, dict)):
+        for one in held.values() if isinstance(held, dict) else held:
+            yield from numbers_of(one)
+    elif isinstance(held, int):
+        yield held
+
+
+def object_of(held: Held, value_of: Callable[[int], Any]) -> Any:
+    """What something is in the program, made of values by their numbers."""
+    if isinstance(held, (tuple, list)):
+        return type(held)(object_of(one, value_of) for one in held)
+    if isinstance(held, dict):
+        return {key: object_of(one, value_of) for key, one in held.items()}
+    if isinstance(held, Given):
+        return held.value
+    return held.make(object_of(held.content, value_of)) if isinstance(held, Built) else value_of(held)
+
+
 def is_whole(held: Held) -> bool:
     """Whether all parts of what an expression gives are known."""
     if isinstance(held, dict):

@@ -13,6 +13,7 @@ from twofold.debug.bodies import Bodies
 from twofold.debug.draw import session_of
 from twofold.debug.evaluation import computed
 from twofold.debug.frames import Frames
+from twofold.debug.names import Held, numbers_of, object_of
 from twofold.debug.recording import GIVEN, Call, Recording, calls_inside, recorded
 from twofold.debug.sessions import recording_of
 from twofold.debug.snapshots import MOST_SHARED_BYTES
@@ -79,8 +80,9 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     Only what the value depends on is computed again, operation by operation, from what the run was given.
 
     Args:
-        where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
-            number of a call in the order of the graph. In the body of a loop of the graph that of the last iteration.
+        where: The name of a variable of the program, which may hold a list, tuple or dictionary of tensors,
+            ``"file.py:12"`` for what the last call on a line gave, or the number of a call in the order of the graph.
+            In the body of a loop of the graph that of the last iteration.
         run: A session, whose last run it is, in all parts where ``py_func`` divides it, on arrays as they are now, or
             as they were if it ran in a ``record`` block; such a block; or a function or module, compiled or not, which
             is called.
@@ -101,10 +103,10 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     >>> found.value, found.calls
     (tensor([3., 6.]), 1)
     """
-    recording, number = _found(_recordings_of(run, arguments, named), where)
+    recording, held = _found(_recordings_of(run, arguments, named), where)
     start = time.perf_counter()
-    values, calls = _computed(recording, number)
-    return Found(values[number], calls, time.perf_counter() - start)
+    values, calls = _computed(recording, set(numbers_of(held)))
+    return Found(object_of(held, values.__getitem__), calls, time.perf_counter() - start)
 
 
 _Recordings = list[tuple[Recording, Callable[[], Frames]]]
@@ -133,8 +135,8 @@ def _recordings_of(run: Any, arguments: tuple[Any, ...], named: dict[str, Any]) 
     return [(recording, frames) for recording, _, frames in parts]
 
 
-def _found(recordings: _Recordings, where: str | int) -> tuple[Recording, int]:
-    """The last part of a run that has a value, and its number there."""
+def _found(recordings: _Recordings, where: str | int) -> tuple[Recording, Held]:
+    """The last part of a run that has a value, and what is there: its number, or what several are held in."""
     calls = [[call for call in recording.calls if call.op is not GIVEN] for recording, _ in recordings]
     if isinstance(where, int):
         every = [(part, call.result) for (part, _), own in zip(recordings, calls) for call in own]
@@ -165,19 +167,21 @@ def _on_line(calls: list[Call], where: str) -> int | None:
     return None
 
 
-def _named(recording: Recording, name: str, frames: Frames) -> int | None:
-    """The value that a variable held last."""
+def _named(recording: Recording, name: str, frames: Frames) -> Held:
+    """What a variable held last: a value, or a list or other object with values in it."""
     recording.calls += frames.storage.derived.values()  # views of what was written to
-    computed_here = {call.result for call in calls_inside(recording.calls)}
+    there = {call.result for call in calls_inside(recording.calls)} | set(recording.given)
     held = frames.held.get(name, ())
-    return next((one for one in reversed(held) if one in computed_here or one in recording.given), None)
+    return next((one for one in reversed(held) if there.issuperset(numbers_of(one))), None)
 
 
-def _computed(recording: Recording, number: int) -> tuple[dict[int, Any], int]:
-    """Values by number, of what one depends on, and how many calls it took."""
-    around = next((one for one in recording.calls if _is_inside(one, number)), None)
-    wanted = {number} if around is None else set(around.operands)
-    needed, calls = set(wanted), []
+def _computed(recording: Recording, numbers: set[int]) -> tuple[dict[int, Any], int]:
+    """Values by number, of what some depend on, and how many calls it took."""
+    inside = {one: around for around in recording.calls for one in numbers if _is_inside(around, one)}
+    arounds = [one for one in recording.calls if any(one is around for around in inside.values())]
+    needed, calls = numbers - set(inside), []
+    for around in arounds:
+        needed.update(around.operands)
     for call in reversed(recording.calls):
         if call.result in needed and call.op is not GIVEN:
             calls.append(call)
@@ -185,13 +189,12 @@ def _computed(recording: Recording, number: int) -> tuple[dict[int, Any], int]:
     values = {one: recording.given[one] for one in needed if one in recording.given}
     for call in reversed(calls):
         values[call.result] = computed(call.op, call.attrs, [values[one] for one in call.operands])
-    if around is None:
-        return values, len(calls)
     bodies = _CountedBodies(recording)
     bodies.values = values
-    for _ in bodies.run_quietly(around):
-        pass
-    if number not in values:
+    for around in arounds:
+        for _ in bodies.run_quietly(around):
+            pass
+    if not numbers <= set(values):
         raise ArgumentError(
             "debug.value: no iteration computed it", "Name a value of the branch that was chosen."
         )
