@@ -60,7 +60,32 @@ def test_sums_of_gradients_are_of_the_backward_pass() -> None:
         w.grad.numpy()
     line = f"{HERE}:{line_of(used_twice, 2)} in used_twice"
     calls = {row.direction: row.times for row in p.by_line() if row.what == line}
-    assert calls == {"forward": 1, "backward": 1}  # the first cotangent, and the sum
+    assert calls == {"backward": 2}  # the first cotangent, and the sum
+
+
+def test_what_the_program_gives_a_backward_pass_is_of_its_own_line() -> None:
+    def given(x: Any) -> None:
+        first = torch.ones(5)
+        x.sin().backward(first)
+
+    with torch.profile() as p:
+        x = torch.ones(5, requires_grad=True)
+        given(x)
+        x.grad.numpy()
+    rows = [(row.what, row.direction) for row in p.by_line()]
+    assert (f"{HERE}:{line_of(given, 1)} in given", "forward") in rows
+
+
+def test_the_first_cotangent_of_a_declared_pass_is_backward() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [4])
+        loss = tf.reduce_sum(tf.sin(x))
+        (gradient,) = tf.gradients(loss, [x])
+        with torch.profile() as p:
+            session.run([loss, gradient], {x: [1.0, 2.0, 3.0, 4.0]})
+    line = f"{HERE}:{line_of(test_the_first_cotangent_of_a_declared_pass_is_backward, 4)}"
+    directions = {row.direction for row in p.by_line() if row.what.startswith(line)}
+    assert directions == {"backward"}
 
 
 @pytest.mark.parametrize("name", ["unfused", "fused", "auto"])

@@ -142,11 +142,19 @@ class Record:
 
     def _calls_of_passes(self) -> list[bool]:
         found: list[bool] = []
-        for entry, cost, (location, forward) in zip(self.description[1], self.costs, self.provenance):
+        entries = self.description[1]
+        for entry, cost, (location, forward) in zip(entries, self.costs, self.provenance):
             # a sum of gradients of one value stands at the line of the pass that made one of them
             is_sum = any(ref >= 0 and found[ref] and self.provenance[ref][0] == location for ref in entry[1])
             found.append(bool(forward) or cost.is_backward or is_sum)
-        return found
+        passes: dict[int, set[bool]] = {}  # whether what reads a value is of the pass at its own line
+        for number, entry in enumerate(entries):
+            for ref in entry[1]:
+                if ref >= 0:
+                    is_same = found[number] and self.provenance[number][0] == self.provenance[ref][0]
+                    passes.setdefault(ref, set()).add(is_same)
+        # what is made of nothing at the line of a pass and read by it alone is its first cotangent
+        return [own or (not entries[k][1] and passes.get(k) == {True}) for k, own in enumerate(found)]
 
     @property
     def shares(self) -> list[KernelShare]:
