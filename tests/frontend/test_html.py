@@ -87,6 +87,17 @@ def test_a_graph_is_a_tree_and_a_session_a_table_over_it() -> None:
         assert "more" in text(graph) and len(graph._repr_html_()) < 40000
 
 
+def test_a_variable_of_a_graph_shows_its_value_in_the_default_session() -> None:
+    with tf.Graph().as_default():
+        w = tf.Variable([1.5, 2.5], name="w")
+        assert "<tf.Variable 'w:0' shape=(2,) dtype=float32_ref>, trainable, without a value here" in text(w)
+        with tf.Session() as session:
+            assert "without a value" in text(w)
+            session.run(w.initializer)
+            assert "float32 [2]" in text(w) and "2.5" in text(w) and "without" not in text(w)
+        assert "without a value" in text(w)
+
+
 def test_expressions_collections_and_trainers_of_dynet() -> None:
     assert cells(dy.inputVector([1.0, 2.5])) == ["1", "2.5"]
     m = dy.ParameterCollection()

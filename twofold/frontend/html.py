@@ -112,6 +112,12 @@ def collection_html(title: str, parameters: Sequence[Any]) -> str:
     return f"<div><b>{escape(title)}</b>{_table(rows)}</div>"
 
 
+def variable_html(variable: Any, value: Any) -> str:
+    """The repr of a variable, whether it is trained, and its value where there is one."""
+    title = f"<b>{escape(repr(variable))}</b>" + (", trainable" if variable.trainable else "")
+    return f"<div>{title}{', without a value here' if value is None else tensor_html(value)}</div>"
+
+
 def graph_html(graph: Any) -> str:
     """A declared graph as a tree of its name scopes, with the number of operations at each branch."""
     operations = graph.get_operations()

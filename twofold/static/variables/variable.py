@@ -40,6 +40,7 @@ from twofold.static.graph.graph import (
     Tensor,
     describe,
     get_default_graph,
+    get_default_session,
     need_session,
     owner_of,
 )
@@ -305,6 +306,11 @@ class Variable(metaclass=_Created):
     def __repr__(self) -> str:
         kind = self.dtype.name + ("" if self.use_resource else "_ref")
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={kind}>"
+
+    def _repr_html_(self) -> str:
+        session = get_default_session()
+        value = session._state.get(self) if self.now is None and session is not None else self.now
+        return str(import_module("twofold.frontend.html").variable_html(self, value))
 
 
 def imported_variable(name: str, dtype: DType, shape: Any, use_resource: bool) -> Variable:
