@@ -112,18 +112,20 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "no offsets": (
         ValueError,
         lambda: F.embedding_bag(torch.tensor([1]), TABLE),
-        "offsets has to be a 1D Tensor but got None",
+        "offsets has to be a 1D Tensor but got None: input int64[1] (here.py:N), at here.py:N. Give where each bag "
+        "begins, or indices with a row for each bag.",
     ),
     "late start": (
         RuntimeError,
         lambda: F.embedding_bag(torch.tensor([1, 1]), TABLE, torch.tensor([1])),
         "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-        "However, got 1",
+        "However, got 1: offsets int64[1] (here.py:N), at here.py:N. Begin with 0.",
     ),
     "behind the end": (
         RuntimeError,
         lambda: F.embedding_bag(torch.tensor([1, 1]), TABLE, torch.tensor([0, 3])),
-        "offsets[-1] can not be greater than input's length 2 but got offsets[-1] of 3",
+        "offsets[-1] can not be greater than input's length 2 but got offsets[-1] of 3: offsets int64[2] "
+        "(here.py:N), at here.py:N. Use offsets of at most 2.",
     ),
     "mode": (
         ValueError,

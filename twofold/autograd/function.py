@@ -44,7 +44,8 @@ class FunctionCtx:
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor) and not hasattr(tensor, "map_values"):
                 raise TypeError(
-                    f"save_for_backward: a {type(tensor).__name__} is no tensor. Set it as an attribute of ctx."
+                    f"save_for_backward: a {type(tensor).__name__} is no tensor, at {here()}. Set it as an "
+                    "attribute of ctx."
                 )
         self._saved = tensors
 
@@ -59,7 +60,7 @@ class FunctionCtx:
                 raise RuntimeError(
                     f"saved_tensors: {described(value)}, which is needed for the gradient, has been "
                     f"modified by an inplace operation: it is at version {value._version}, expected version "
-                    f"{version}. Save a clone()."
+                    f"{version}, at {here()}. Save a clone()."
                 )
         return tuple(value if value is None else self._stand_in(value) for value in self._saved)
 

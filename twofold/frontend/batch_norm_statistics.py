@@ -9,6 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import uint8
 from twofold.frontend.install import PUBLIC
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 
@@ -95,7 +96,8 @@ def instance_norm(
         return PUBLIC["batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
     shape = tuple(input.shape)
     if prod(shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {shape}")
+        what = f"Expected more than 1 spatial element when training, got input size {shape}"
+        raise ValueError(message(what, "Use a larger input, or training=False.", input=input))
     result = PUBLIC["instance_norm"](input, weight, bias, eps)
     if running_mean is not None:
 

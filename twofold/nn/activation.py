@@ -11,6 +11,7 @@ from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
 from twofold.ops.signatures import positional
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -469,5 +470,6 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The softmax of ``input``; raises ValueError unless it has 3 or 4 axes."""
         if input.ndim not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+            what = f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead"
+            raise ValueError(message(what, "Give (batch, channels, height, width).", input=input))
         return F.softmax(input, -3)

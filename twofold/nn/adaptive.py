@@ -11,6 +11,7 @@ from twofold.nn import functional
 from twofold.nn.containers import ModuleList, Sequential
 from twofold.nn.layers import Linear
 from twofold.nn.module import Module
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -88,7 +89,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """
         single = target_.ndim == 0
         if input_.ndim != (1 if single else 2) or (not single and input_.shape[0] != target_.shape[0]):
-            raise RuntimeError("Input and target should have the same size in the batch dimension.")
+            what = "Input and target should have the same size in the batch dimension"
+            fix = "Give (batch, in_features) with (batch,), or a row with one class."
+            raise RuntimeError(message(what, fix, input=input_, target=target_))
         rows, target = (input_.unsqueeze(0), target_.unsqueeze(0)) if single else (input_, target_)
         # the class comes from the head, or the cluster from there and the class from its tail
         head = F.log_softmax(self.head(rows), dim=1)

@@ -11,6 +11,7 @@ from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -223,18 +224,18 @@ class _ConvTranspose(_Convolution):
             return self.output_padding
         wanted = tuple(output_size)[-self.axes :]
         if len(output_size) not in (self.axes, self.axes + 1, self.axes + 2) or len(wanted) != self.axes:
-            raise ValueError(
-                f"output_size {tuple(output_size)} for {self.axes} spatial axes. Give one size each."
-            )
+            what = f"output_size {tuple(output_size)} for {self.axes} spatial axes"
+            raise ValueError(message(what, "Give one size each.", input=input))
         found = []
         for axis, size in enumerate(wanted):
             least = (input.shape[axis - self.axes] - 1) * self.stride[axis] - 2 * self.padding[axis]
             least += self.dilation[axis] * (self.kernel_size[axis] - 1) + 1
             if not least <= size < least + self.stride[axis]:
-                raise ValueError(
+                what = (
                     f"output_size {wanted}: axis {axis} of an input of {tuple(input.shape)} gives sizes from "
-                    f"{least} to {least + self.stride[axis] - 1}. Ask for one of these."
                 )
+                what += f"{least} to {least + self.stride[axis] - 1}"
+                raise ValueError(message(what, "Ask for one of these.", input=input))
             found.append(size - least)
         return tuple(found)
 

@@ -297,6 +297,8 @@ def gumbel_softmax(
     >>> sorted(sample.tolist())
     [0.0, 0.0, 1.0]
     """
+    if not logits.dtype.is_floating_point:
+        raise _DTypeError(f"logits of {logits.dtype.name}", "Convert them with .float().")
     gumbel = -_sample("exponential", *stream(None), tuple(logits.shape), logits.dtype, 1.0).log()
     soft = ((logits + gumbel) / tau).softmax(dim)
     if not hard:

@@ -13,6 +13,7 @@ from twofold.frontend.attention_backends import need_backend
 from twofold.frontend.sampling import dropout, stream
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.contraction.attention import attention
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 
@@ -49,9 +50,9 @@ def scaled_dot_product_attention(
 scaled_dot_product_attention.autocast = "lower"  # type: ignore[attr-defined]
 
 
-def _need(fits: bool, text: str) -> None:
+def _need(fits: bool, what: str, fix: str, **operands: Any) -> None:
     if not fits:
-        raise RuntimeError(f"multi_head_attention: {text}")
+        raise RuntimeError(message(f"multi_head_attention: {what}", fix, **operands))
 
 
 def _check(
@@ -60,25 +61,41 @@ def _check(
     """Raise where the numbers of axes do not fit."""
     _need(
         query.ndim in (2, 3),
-        f"query of {query.ndim} axes. Give (length, features) or (length, batch, features).",
+        f"query of {query.ndim} axes",
+        "Give (length, features) or (length, batch, features).",
+        query=query,
     )
     batched = query.ndim == 3
     _need(
         key.ndim == query.ndim and value.ndim == query.ndim,
-        f"query of {query.ndim} axes, key of {key.ndim}, value of {value.ndim}. Give all the same number.",
+        f"query of {query.ndim} axes, key of {key.ndim}, value of {value.ndim}",
+        "Give all the same number.",
+        query=query,
+        key=key,
+        value=value,
     )
+    if batched:
+        what = f"a batch of {query.shape[1]} queries and one of {key.shape[1]} keys"
+        _need(query.shape[1] == key.shape[1], what, "Give as many of both.", query=query, key=key)
     wanted = 2 if batched else 1
     _need(
         padding is None or padding.ndim == wanted,
-        f"key_padding_mask of shape {getattr(padding, 'shape', ())}. Give {wanted} axes.",
+        f"key_padding_mask of shape {getattr(padding, 'shape', ())}",
+        f"Give {wanted} axes.",
+        key_padding_mask=padding,
+        key=key,
     )
     if mask is not None:
-        _need(mask.ndim in (2, 3), f"attn_mask of {mask.ndim} axes. Give 2 or 3.")
+        _need(mask.ndim in (2, 3), f"attn_mask of {mask.ndim} axes", "Give 2 or 3.", attn_mask=mask)
         rows = heads * (query.shape[1] if batched else 1)
         full = (query.shape[0], key.shape[0])
         _need(
             tuple(mask.shape) in (full, (rows, *full)),
-            f"The shape of the attn_mask is {tuple(mask.shape)}, but should be {full} or {(rows, *full)}.",
+            f"The shape of the attn_mask is {tuple(mask.shape)}, but should be {full} or {(rows, *full)}",
+            "Give it one row for each query, one column for each key.",
+            query=query,
+            key=key,
+            attn_mask=mask,
         )
 
 
@@ -86,18 +103,25 @@ def _check_padding(padding: Tensor | None, key: Tensor | None) -> None:
     """Raise where the mask has not one element for each key."""
     if padding is not None and key is not None:
         shape, wanted = tuple(padding.shape), (*key.shape[1:-1], key.shape[0])
-        _need(
-            shape == wanted, f"key_padding_mask of shape {shape}. Make it {wanted}, one element for each key."
-        )
+        what, fix = f"key_padding_mask of shape {shape}", f"Make it {wanted}, one element for each key."
+        _need(shape == wanted, what, fix, key_padding_mask=padding, key=key)
 
 
 def _check_sizes(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int) -> None:
     """Raise where features, lengths or batches do not fit."""
-    _need(query.shape[-1] == embed, f"query has {query.shape[-1]} features, expected {embed}.")
-    _need(embed % heads == 0, f"embed_dim {embed} not divisible by num_heads {heads}.")
+    what = f"query has {query.shape[-1]} features, expected {embed}"
+    _need(query.shape[-1] == embed, what, f"Make its last axis {embed}.", query=query)
+    what = f"embed_dim {embed} not divisible by num_heads {heads}"
+    _need(embed % heads == 0, what, "Use a number of heads that divides it.")
+    what = (
+        f"key of shape {tuple(key.shape)} and value of shape {tuple(value.shape)} differ in length or batch"
+    )
     _need(
         key.shape[:-1] == value.shape[:-1],
-        f"key of shape {tuple(key.shape)} and value of shape {tuple(value.shape)} differ in length or batch.",
+        what,
+        "Make them equal but for the features.",
+        key=key,
+        value=value,
     )
 
 
@@ -266,7 +290,7 @@ def multi_head_attention_forward(
     _check(query, key, value, key_padding_mask, attn_mask, num_heads)
     _check_sizes(query, key, value, embed_dim_to_check, num_heads)
     _check_padding(key_padding_mask, key if static_k is None else None)
-    _need(attn_mask is not None or not is_causal, "is_causal without attn_mask. Give the mask, too.")
+    _need(attn_mask is not None or not is_causal, "is_causal without attn_mask", "Give the mask, too.")
     heads = _Heads(
         num_heads,
         (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (in_proj_weight,),

@@ -19,6 +19,7 @@ from twofold.ops.promotion import autocast as _autocast
 from twofold.ops.signatures import positional as _positional
 from twofold.ops.signatures import shows as _shows
 from twofold.runtime.tracing import here as _here
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 
@@ -72,9 +73,8 @@ def _in_order(
 
     def by_weight(input: Tensor, target: Tensor, weight: Tensor, kwargs: dict[str, Any]) -> Tensor:
         if weight.shape != input.shape:
-            raise ValueError(
-                f"Weights and input must have the same size, got {tuple(weight.shape)} and {tuple(input.shape)}"
-            )
+            what = f"Weights and input must have the same size, got {tuple(weight.shape)} and {tuple(input.shape)}"
+            raise ValueError(message(what, "Give a weight for each element.", weight=weight, input=input))
         reduction = kwargs.pop("reduction", "mean")
         each = function(input, target, reduction="none", **kwargs) * weight
         if reduction != "mean" or not over_weights:
@@ -311,22 +311,19 @@ def gaussian_nll_loss(
     """
     if not isinstance(var, Tensor):
         if var < 0:
-            raise ValueError(
-                "var has negative entry/entries. Give variances, such as exp of what a network returns."
-            )
+            fix = "Give variances, such as exp of what a network returns."
+            raise ValueError(message("var has negative entry/entries", fix))
         var = FUNCTIONS["full"](tuple(input.shape), float(var), dtype=input.dtype)
     elif not var._is_symbolic and bool((var < 0).any()):
-        raise ValueError(
-            "var has negative entry/entries. Give variances, such as exp of what a network returns."
-        )
+        fix = "Give variances, such as exp of what a network returns."
+        raise ValueError(message("var has negative entry/entries", fix))
     if tuple(var.shape) != tuple(input.shape):
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = var.unsqueeze(-1)
         elif var.ndim != input.ndim:
-            raise ValueError(
-                f"var is of incorrect size: {tuple(var.shape)} for input of {tuple(input.shape)}. "
-                "Give the same shape, or one without the last axis."
-            )
+            what = f"var is of incorrect size: {tuple(var.shape)} for input of {tuple(input.shape)}"
+            fix = "Give the same shape, or one without the last axis."
+            raise ValueError(message(what, fix, var=var, input=input))
     # the limit is a constant for gradients
     safe = var + (var.detach().clamp(min=eps) - var.detach())
     each = 0.5 * (safe.log() + (input - target) ** 2 / safe)
@@ -356,12 +353,15 @@ def linear_cross_entropy(
     tensor(1.3863)
     """
     if input.ndim not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
+        what = f"expected input with dimensionality 1 or 2, got {input.ndim}"
+        raise RuntimeError(message(what, "Give (batch, features), or a row.", input=input))
     if linear_weight.ndim < 2:
-        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}")
+        what = f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}"
+        raise RuntimeError(message(what, "Give (classes, features).", linear_weight=linear_weight))
     shape = tuple(linear_weight.shape[:-1])
     if input.ndim == 1 and len(shape) > 1:
-        raise RuntimeError(f"a linear_weight of shape {tuple(linear_weight.shape)} needs input with a batch")
+        what = f"a linear_weight of shape {tuple(linear_weight.shape)} needs input with a batch"
+        raise RuntimeError(message(what, "Use unsqueeze(0).", input=input, linear_weight=linear_weight))
     flat = linear_weight.reshape((math.prod(shape), linear_weight.shape[-1]))
     bias = None if linear_bias is None else linear_bias.reshape((math.prod(shape),))
     scores = PUBLIC["linear"](input, flat, bias).reshape((*input.shape[:-1], *shape))

@@ -14,6 +14,7 @@ from twofold.ir.op import REGISTRY
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -232,7 +233,8 @@ class _BatchNorm(Module):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.axes:
             wanted = " or ".join(f"{count}D" for count in self.axes)
-            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+            what = f"expected {wanted} input (got {input.ndim}D input)"
+            raise ValueError(message(what, f"Reshape it for {type(self).__name__}.", input=input))
 
     def forward(self, input: Tensor) -> Tensor:
         """The input normalised; in training the running statistics follow."""
@@ -336,9 +338,10 @@ class _InstanceNorm(_BatchNorm):
         single = input.ndim == self.axes[0]
         batch = input.unsqueeze(0) if single else input
         if self.affine and batch.shape[1] != self.num_features:
+            what = f"expected input's size at dim={0 if single else 1} to match num_features ({self.num_features})"
+            fix = f"Give {self.num_features} channels, or make the module for {batch.shape[1]}."
             raise ValueError(
-                f"expected input's size at dim={0 if single else 1} to match num_features "
-                f"({self.num_features}), but got: {batch.shape[1]}."
+                message(f"{what}, but got: {batch.shape[1]}", fix, input=input, weight=self.weight)
             )
         made = F.instance_norm(
             batch,

@@ -7,6 +7,7 @@ from typing import Any
 from twofold import _core
 from twofold.nn import functional
 from twofold.nn.module import Module
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -27,7 +28,8 @@ class _Pad(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The input with elements around it."""
         if self.mode == "circular" and input.ndim not in (self.axes + 1, self.axes + 2):
-            raise ValueError(f"expected {self.axes + 1}D or {self.axes + 2}D input (got {input.ndim}D input)")
+            what = f"expected {self.axes + 1}D or {self.axes + 2}D input (got {input.ndim}D input)"
+            raise ValueError(message(what, f"Reshape it for {type(self).__name__}.", input=input))
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:

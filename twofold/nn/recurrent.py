@@ -14,7 +14,6 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.errors import described
 from twofold.frontend.creation import tensor
 from twofold.frontend.options import check_device
 from twofold.frontend.sampling import dropout
@@ -25,6 +24,7 @@ from twofold.nn.utils.rnn import PackedSequence
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.sequence.recurrent import sequence
 from twofold.ops.sequence.recurrent_formulas import CELLS
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -252,16 +252,13 @@ class RNNBase(Module):
             steps = Steps(numpy.full(input.shape[0], input.shape[1]), False)
         weight = getattr(self, self._names[0][0])
         if rows.dtype is not weight.dtype and not _core.autocast_state()[0]:
-            raise ValueError(
-                f"RNN input dtype ({rows.dtype!r}) does not match weight dtype ({weight.dtype!r}): "
-                f"{_declared(input=given, weight=weight)}. "
-                f"Convert input: input.to({weight.dtype!r}), or convert model: model.to({rows.dtype!r})"
-            )
+            what = f"RNN input dtype ({rows.dtype!r}) does not match weight dtype ({weight.dtype!r})"
+            fix = f"Convert input: input.to({weight.dtype!r}), or convert model: model.to({rows.dtype!r})"
+            raise ValueError(message(what, fix, input=given, weight=weight))
         if rows.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, "
-                f"got {rows.shape[-1]}: {_declared(input=given, weight=weight)}. Make its last axis {self.input_size}."
-            )
+            what = f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {rows.shape[-1]}"
+            fix = f"Make its last axis {self.input_size}."
+            raise RuntimeError(message(what, fix, input=given, weight=weight))
         return rows, steps, states
 
     def _initial(self, rows: Tensor, batch: int, states: Any) -> list[Tensor]:
@@ -269,20 +266,18 @@ class RNNBase(Module):
         widths = [self.proj_size or self.hidden_size, self.hidden_size][: CELLS[self.mode.lower()].states]
         if states is None:
             return [FUNCTIONS["zeros"]((count, batch, width), dtype=rows.dtype) for width in widths]
+        if len(states) != len(widths):
+            what = f"{self.mode}: {len(states)} initial states, expected {len(widths)}"
+            raise RuntimeError(message(what, "Give (h, c)." if len(widths) == 2 else "Give one."))
         for k, (state, width) in enumerate(zip(states, widths, strict=True)):
             if tuple(state.shape) != (count, batch, width):
                 what = "hidden" if len(widths) == 1 else f"hidden[{k}]"
-                raise RuntimeError(
-                    f"Expected {what} size {(count, batch, width)}, got {list(state.shape)}: "
-                    f"{_declared(**{what: state})}. "
-                    "Give (layers * directions, batch, size)."
-                )
+                found = f"Expected {what} size {(count, batch, width)}, got {list(state.shape)}"
+                fix = "Give (layers * directions, batch, size)."
+                raise RuntimeError(message(found, fix, **{what: state}))
             if state.dtype is not rows.dtype and not _core.autocast_state()[0]:
-                raise RuntimeError(
-                    f"Expected hidden of {rows.dtype!r}, as the input, got {state.dtype!r}: "
-                    f"{_declared(hidden=state)}. "
-                    f"Convert it: hx.to({rows.dtype!r})."
-                )
+                found = f"Expected hidden of {rows.dtype!r}, as the input, got {state.dtype!r}"
+                raise RuntimeError(message(found, f"Convert it: hx.to({rows.dtype!r}).", hidden=state))
         return list(states)
 
     def _layers(self, rows: Tensor, steps: Steps, initial: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
@@ -294,23 +289,22 @@ class RNNBase(Module):
     def _run(self, input: Any, states: Any) -> tuple[Any, list[Tensor]]:
         packed = isinstance(input, PackedSequence)
         if not packed and input.ndim not in (2, 3):
-            raise ValueError(
-                f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D instead"
-            )
+            what = f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D instead"
+            raise ValueError(message(what, "Give (steps, batch, size), or leave out the batch.", input=input))
         single = not packed and input.ndim == 2
         if states is not None and not packed:
             for one in states:
                 if one.ndim != input.ndim:
                     kind = "unbatched 2-D" if single else "batched 3-D"
-                    raise RuntimeError(
-                        f"For {kind} input, hx should also be {input.ndim}-D but got {one.ndim}-D tensor. "
-                        f"Give (layers * directions, {'size' if single else 'batch, size'})."
-                    )
+                    what = f"For {kind} input, hx should also be {input.ndim}-D but got {one.ndim}-D tensor"
+                    fix = f"Give (layers * directions, {'size' if single else 'batch, size'})."
+                    raise RuntimeError(message(what, fix, input=input, hx=one))
         if single:
             input = input.unsqueeze(0 if self.batch_first else 1)
             states = None if states is None else [one.unsqueeze(1) for one in states]
         if not packed and input.shape[1 if self.batch_first else 0] == 0:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN. Give at least one step.")
+            what = "Expected sequence length to be larger than 0 in RNN"
+            raise RuntimeError(message(what, "Give at least one step.", input=input))
         rows, steps, states = self._rows(input, states)
         initial = self._initial(rows, steps.batch, states)
         found, last = self._layers(rows, steps, initial)
@@ -323,11 +317,6 @@ class RNNBase(Module):
         if single:
             return output.squeeze(0 if self.batch_first else 1), [one.squeeze(1) for one in last]
         return output, last
-
-
-def _declared(**operands: Any) -> str:
-    """Operands by name, with where each was declared."""
-    return ", ".join(f"{name} {described(one)}" for name, one in operands.items())
 
 
 def _check(input_size: int, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
@@ -505,13 +494,15 @@ class RNNCellBase(Module):
         """One step, also of a single vector, from zeros where no state is given."""
         name = type(self).__name__
         if input.ndim not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+            what = f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead"
+            raise ValueError(message(what, "Give (batch, size), or leave out the batch.", input=input))
         if states is None:
             shape = (*input.shape[:-1], self.hidden_size)
             states = [FUNCTIONS["zeros"](shape, dtype=input.dtype)] * count
         for one in states:
             if one.ndim not in (1, 2):
-                raise ValueError(f"{name}: Expected hidden to be 1D or 2D, got {one.ndim}D instead")
+                what = f"{name}: Expected hidden to be 1D or 2D, got {one.ndim}D instead"
+                raise ValueError(message(what, "Give (batch, size), or leave out the batch.", hidden=one))
         hidden = tuple(states) if count > 1 else states[0]
         return function(input, hidden, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
 

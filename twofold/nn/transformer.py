@@ -23,6 +23,7 @@ from twofold.nn.layers import Dropout, Linear
 from twofold.nn.module import Module
 from twofold.nn.normalization import LayerNorm
 from twofold.ops.base import FUNCTIONS
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -383,9 +384,11 @@ class Transformer(Module):
         """The decoder's output; raises RuntimeError where batches or features do not fit."""
         axis = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[axis] != tgt.shape[axis]:
-            raise RuntimeError("the batch number of src and tgt must be equal")
+            what = "the batch number of src and tgt must be equal"
+            raise RuntimeError(message(what, f"Make axis {axis} of both the same.", src=src, tgt=tgt))
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
-            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+            what = "the feature number of src and tgt must be equal to d_model"
+            raise RuntimeError(message(what, f"Make the last axis of both {self.d_model}.", src=src, tgt=tgt))
         memory = self.encoder(
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
         )

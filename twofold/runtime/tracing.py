@@ -10,6 +10,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.errors import TwofoldError, at_operation, describe_operand
+from twofold.errors import described as described_tensor
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, DerivedOp, Op
 from twofold.ir.types import TensorType, tensor_type
@@ -19,6 +20,12 @@ from twofold.runtime.failures import describe_call
 def here() -> str:
     """``file:line`` of the running user code, or of the operation that is being declared."""
     return _core.location_text(_core.declaring_location())
+
+
+def message(what: str, fix: str, **operands: Any) -> str:
+    """The text of an error of a library function: what, its operands with their types, the line, and what to change."""
+    shown = ", ".join(f"{name} {described_tensor(one)}" for name, one in operands.items() if one is not None)
+    return f"{what}{': ' if shown else ''}{shown}, at {here()}. {fix}"
 
 
 def public_name(op: Op, attrs: Attributes = ()) -> str:

@@ -10,6 +10,7 @@ import numpy
 from twofold import _core
 from twofold.frontend.creation import tensor
 from twofold.ops.base import FUNCTIONS
+from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 
@@ -111,24 +112,21 @@ def _lengths(lengths: Any) -> numpy.ndarray:
 
 def _checked(lengths: numpy.ndarray, batch: int, longest: int, enforce_sorted: bool) -> None:
     if lengths.ndim != 1 or lengths.size != batch:
-        raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.size} "
-            f"(batch_size={batch}). Give one length for each sequence."
+        what = (
+            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.size} (batch_size={batch})"
         )
+        raise RuntimeError(message(what, "Give one length for each sequence."))
     if batch and lengths.min() <= 0:
-        raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0. "
-            "Leave empty sequences out."
+        what = (
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
+        raise RuntimeError(message(what, "Leave empty sequences out."))
     if enforce_sorted and (numpy.diff(lengths) > 0).any():
-        raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
-            "Pass enforce_sorted=False."
-        )
+        what = "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True"
+        raise RuntimeError(message(what, "Pass enforce_sorted=False."))
     if batch and lengths.max() > longest:
-        raise RuntimeError(
-            f"a sequence of length {int(lengths.max())} in a tensor of {longest} steps. Give lengths that fit."
-        )
+        what = f"a sequence of length {int(lengths.max())} in a tensor of {longest} steps"
+        raise RuntimeError(message(what, "Give lengths that fit."))
 
 
 def pack_padded_sequence(

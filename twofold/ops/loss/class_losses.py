@@ -295,6 +295,7 @@ class soft_cross_entropy:
     autograd_name = "DivBackward1"
     autocast = "float32"
     functions = ()
+    title = "cross_entropy"
 
     @staticmethod
     def compute(input: Any, target: Any, *rest: Any) -> Any:

@@ -235,6 +235,7 @@ class ctc_losses:
     memory = (4.5, "the table of all alignments is kept")
 
     functions = ()
+    title = "ctc_loss"
 
     def compute(scores: Any, targets: Any, lengths: Any, counts: Any, blank: int, zero_infinity: bool) -> Any:
         batch = scores.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -130,8 +131,14 @@ class _NumpyFunctions:
     relu = staticmethod(lambda x: numpy.maximum(x, 0))
 
 
-def _need(input: Any, hidden: Any, w_ih: Any, w_hh: Any) -> None:
-    """Raise unless input and state fit the weights."""
+def _need(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> None:
+    """Raise unless input and states fit the weights."""
+    hidden = states[0]
+    if len(states) > 1 and states[1].shape != hidden.shape:
+        raise ShapeError(
+            f"hidden state {tuple(hidden.shape)} and memory {tuple(states[1].shape)} differ in shape",
+            "Make them equal.",
+        )
     if len(input.shape) != len(hidden.shape) or input.shape[:-1] != hidden.shape[:-1]:
         raise ShapeError(
             f"input {tuple(input.shape)} and state {tuple(hidden.shape)} differ in their batch",
@@ -147,7 +154,7 @@ def _need(input: Any, hidden: Any, w_ih: Any, w_hh: Any) -> None:
 
 def _parts(name: str, input: Any, states: Any, weights: Any) -> list[Any]:
     w_ih, w_hh, b_ih, b_hh = weights
-    _need(input, states[0], w_ih, w_hh)
+    _need(input, states, w_ih, w_hh)
     values = (ops.linear(input, w_ih, b_ih), ops.linear(states[0], w_hh, b_hh), *states)
     cell = CELLS[name]
     first = cell.kept - cell.states
