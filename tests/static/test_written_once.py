@@ -2,6 +2,7 @@
 
 import traceback
 
+import numpy
 import pytest
 
 import twofold.static as tf
@@ -26,6 +27,26 @@ def doubled(i, t):
     return (t.write(i, value * 2.0),)
 
 
+def in_a_branch(k, start, *writes):
+    """An array that one of two branches writes to, the first of them for k = 1."""
+    return tf.cond(k > 0, *[lambda write=write: write(start) for write in writes])
+
+
+def called(index):
+    """A loop whose body calls Python, and writes to ``index``."""
+
+    def body(i, t):
+        value = tf.py_func(lambda i: numpy.float32(i), [i], tf.float32)
+        value.set_shape([])
+        return (t.write(index(i), value),)
+
+    return body
+
+
+def unchanged(t):
+    return t
+
+
 AGAIN = {
     "one index in each iteration": lambda k: loop(lambda i, t: (t.write(0, 1.0),), array()),
     "twice in an iteration": lambda k: loop(lambda i, t: (t.write(i, 1.0).write(i, 2.0),), array()),
@@ -40,6 +61,27 @@ AGAIN = {
     "while it grows": lambda k: loop(lambda i, t: (t.write(i // 2, 1.0),), array(0, dynamic_size=True)),
     "an index that is fed": lambda k: array().write(k, 1.0).write(k, 2.0),
     "scattered to an index that is fed": lambda k: array().write(1, 1.0).scatter([2, k], [1.0, 2.0]),
+    "after a branch": lambda k: in_a_branch(
+        k, array(), lambda t: t.write(0, 1.0), lambda t: t.write(1, 2.0)
+    ).write(0, 3.0),
+    "after a branch that wrote first": lambda k: in_a_branch(
+        k, array(), lambda t: t.write(0, 1.0), unchanged
+    ).write(0, 3.0),
+    "an index that is fed to a branch": lambda k: in_a_branch(
+        k, array(), lambda t: t.write(k, 1.0), lambda t: t.write(2, 1.0)
+    ).write(1, 3.0),
+    "by a branch in a loop": lambda k: loop(
+        lambda i, t: (tf.cond(i < 2, lambda: t.write(0, 1.0), lambda: t),), array().write(1, 1.0)
+    ),
+    "by two branches": lambda k: in_a_branch(
+        k,
+        in_a_branch(k, array(), lambda t: t.write(0, 1.0), lambda t: t.write(1, 2.0)),
+        lambda t: t.write(0, 3.0),
+        lambda t: t.write(1, 3.0),
+    ),
+    "by a loop that calls Python": lambda k: loop(called(lambda i: i // 2), array()),
+    "before a loop that calls Python": lambda k: loop(called(lambda i: i), array().write(1, 5.0)),
+    "unstacked before a loop that calls Python": lambda k: loop(called(lambda i: i), array().unstack([1.0, 2.0])),
 }  # fmt: skip
 
 
@@ -68,6 +110,24 @@ def test_gradients_pass_through_writes_that_a_run_checks():
         rows = filled.write(2 * N, x * x * x).stack()
         assert session.run(rows, {x: 2.0}).tolist() == [2.0, 4.0] * N + [8.0]
         assert session.run(tf.gradients(rows, x), {x: 2.0}) == [N * (1 + 2 * 2.0) + 3 * 2.0**2]
+
+
+def test_gradients_pass_through_branches_that_a_run_checks():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, k = tf.placeholder(tf.float32, []), tf.placeholder(tf.int32, [])
+        filled = in_a_branch(k, array(), lambda t: t.write(0, x * x), lambda t: t.write(1, 3.0 * x)).write(
+            2, x
+        )
+        rows = filled.stack()
+        for number, wanted, slope in ((1, [4.0, 0.0, 2.0], 2 * 2.0 + 1), (0, [0.0, 6.0, 2.0], 3.0 + 1)):
+            assert session.run(rows, {x: 2.0, k: number}).tolist() == wanted
+            assert session.run(tf.gradients(rows, x), {x: 2.0, k: number}) == [slope]
+
+
+def test_a_loop_that_calls_python_writes_behind_what_is_written():
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = loop(called(lambda i: i), array(N + 1).write(N, 5.0)).stack()
+        assert session.run(rows).tolist() == [0.0, 1.0, 2.0, 5.0]
 
 
 def test_unstack_keeps_the_size():

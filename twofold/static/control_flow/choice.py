@@ -62,6 +62,11 @@ def choose(
             made = flow.declare(graph, "Merge", "Merge", types, [source_of(choice)])
     if not made.outputs:
         return made
+    flow.arrays = {
+        k: [values[k].known_written() for values in found]
+        for k, value in enumerate(found[0])
+        if hasattr(value, "with_flow")
+    }
     results = [
         value.chosen(output, [values[k] for values in found]) if hasattr(value, "with_flow") else output
         for k, (value, output) in enumerate(zip(found[0], made.outputs))

@@ -77,6 +77,16 @@ def reader_outside(roots: Sequence[Operation]) -> Operation | None:
     return None
 
 
+def array_writes(body: Body, position: int) -> list[Operation]:
+    """The writes that a body makes, in order, from the array that it is given to the one that it returns."""
+    found: list[Operation] = []
+    owner = body.results[position][0]
+    while owner.type in ("TensorArrayWrite", "TensorArrayScatter"):
+        found.insert(0, owner)
+        owner = owner.sources[0][0]
+    return found if owner is body.arguments[position] else []
+
+
 def tensor_of(source: Source) -> Tensor:
     """The declared tensor of a source."""
     return source[0].outputs[source[1]]

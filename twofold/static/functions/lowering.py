@@ -9,14 +9,14 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError, AxisError, IndexRangeError, ShapeError
+from twofold.errors import ArgumentError, AxisError, IndexRangeError, InvalidArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
 from twofold.runtime.closure_conversion import closure_convert
 from twofold.runtime.failures import end_at
-from twofold.static.functions.bodies import Body, tensor_of
+from twofold.static.functions.bodies import Body, array_writes, tensor_of
 from twofold.static.functions.written_elements import first_marks, longer_marks, mark, marks_of
 from twofold.static.graph.graph import Graph, Operation, describe
 from twofold.static.graph.inference import Numbers, Source, read_of
@@ -82,15 +82,23 @@ class Flow:
         if self.recorded:
             run.records[self.owner] = Record(arrays)
 
-    def once(self, run: Any, body: Body, values: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
-        """The results of a body for the values of its arguments and of what it captures."""
+    def once(
+        self,
+        run: Any,
+        body: Body,
+        values: Sequence[Any],
+        captured: Sequence[Any],
+        inside: Sequence[Source] = (),
+    ) -> list[Any]:
+        """The results of a body for the values of its arguments and of what it captures, then what is ``inside``."""
+        fetches = [*body.results, *inside]
         arguments = [(argument, 0) for argument in body.arguments]
         part = run.inner([*self.captured, *arguments], [*captured, *values], body.begin)
         if self.recorded and body is self.bodies[-1]:
             run.records[self.owner].parts.append(part)
-            part.record(body.results)
+            part.record(fetches)
             return list(part.results)
-        found: list[Any] = part.result(body.results, ())
+        found: list[Any] = part.result(fetches, ())
         return found
 
 
@@ -113,6 +121,8 @@ class Choice(Flow):
     def __init__(self, bodies: Sequence[Body], names: Sequence[str], varying: bool) -> None:
         super().__init__(bodies, varying)
         self.names = names
+        self.arrays: dict[int, list[Collection[int] | None]] = {}
+        """Positions of arrays, with the elements that are known to be written at the end of each body; None: all."""
 
     def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
         if lowerer.is_told(operation.sources[0]):
@@ -127,18 +137,42 @@ class Choice(Flow):
     def _chosen(self, lowerer: Any, operation: Operation) -> list[Any]:
         chosen = _integer(lowerer.number(operation, operation.sources[0]))
         last = len(self.bodies) - 1
-        return self.bodies[chosen if 0 <= chosen <= last else last].declare_here(lowerer, ())
+        number = chosen if 0 <= chosen <= last else last
+        found = self.bodies[number].declare_here(lowerer, ())
+        for (position, _), marks in zip(self._written(found), self._marks(number, found)):
+            mark(found[position], lowerer.symbolic(marks))
+        return found
+
+    def _written(self, values: Sequence[Any]) -> list[tuple[int, list[Collection[int] | None]]]:
+        """The arrays among results, without those of which only the size is computed."""
+        return [(position, known) for position, known in self.arrays.items() if values[position].shape]
+
+    def _marks(self, number: int, values: Sequence[Any]) -> list[Any]:
+        """What tells of the arrays among the results of a body which elements are written."""
+        found = [marks_of(values[position]) for position, _ in self._written(values)]
+        return [
+            first_marks(values[position].shape[0], known[number]) if marks is None else marks
+            for marks, (position, known) in zip(found, self._written(values))
+        ]
 
     def _either(self, lowerer: Any, operation: Operation) -> list[Any]:
         choice = lowerer.symbolic(lowerer.read(operation, operation.sources[0]))
         choice = apply("reshape", choice, attrs=((),))
 
         def run(body: Body, k: int) -> Callable[[], list[Any]]:
-            names = [f"result {position}" for position in range(len(body.results))]
-            return lambda: list(zip(body.declare(lowerer, ()), names))
+            def values() -> list[tuple[Any, str]]:
+                found = body.declare(lowerer, ())
+                named = [(value, f"result {position}") for position, value in enumerate(found)]
+                return [*named, *[(marks, "the written elements") for marks in self._marks(k, found)]]
+
+            return values
 
         functions = [run(body, k) for k, body in enumerate(self.bodies)]
-        return call_branch(operation.type.lower(), choice, functions, self.names, ())
+        results = call_branch(operation.type.lower(), choice, functions, self.names, ())
+        count = len(self.bodies[0].results)
+        for (position, _), marks in zip(self._written(results), results[count:]):
+            mark(results[position], marks)
+        return results[:count]
 
 
 class While(Flow):
@@ -219,8 +253,16 @@ class While(Flow):
         most = int(arrays[count]) if limited else None
         self.begin_record(run, arrays)
         made = 0
+        writes = [(write, k) for k in self.checked for write in array_writes(self.body, k)]
+        indices = [write.sources[2] for write, _ in writes]
+        written = {
+            k: set(range(len(arrays[k])) if known is None else known) for k, known in self.checked.items()
+        }
         while (most is None or made < most) and self.once(run, self.condition, carried, captured)[0]:
-            carried = self.once(run, self.body, carried, captured)
+            results = self.once(run, self.body, carried, captured, indices)
+            carried = results[:count]
+            for (write, k), index in zip(writes, results[count:]):
+                _note_written(write, numpy.ravel(index).tolist(), written[k])
             self._check_sizes(carried, made)
             made += 1
         return carried
@@ -273,6 +315,17 @@ class Sizes(While):
     def iterate(self, run: Any, *arrays: Any) -> list[Any]:
         found = super().iterate(run, *arrays)
         return [numpy.int64(len(found[position])) for position in self.growing]
+
+
+def _note_written(write: Operation, indices: Sequence[int], written: set[int]) -> None:
+    """Note what an iteration on the host wrote; raises InvalidArgumentError for what is written already."""
+    for index in indices:
+        if index in written:
+            what = f"TensorArray.write: index {index} has already been written to, at {write.where}"
+            raise end_at(
+                InvalidArgumentError(what, "Write each element once."), _core.location_of(write.outputs[0])
+            )
+        written.add(index)
 
 
 def _integer(number: Any) -> Any:
