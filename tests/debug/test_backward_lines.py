@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import twofold as torch
 import twofold.static as tf
 from tests.debug.step_recorder import StepRecorder, stepped, value_of
@@ -142,3 +144,49 @@ def test_loops_and_branches_in_a_loop() -> None:
     # d y / d g before g = g * x, from the last iteration to the first, behind the branch of the last
     assert [line for line, _ in steps] == [9, 3, 3, 3, 3]
     assert [share for line, share in steps if line == 3] == [2.0, 6.0, 18.0, 54.0]
+
+
+def branches(x: Any) -> Any:
+    h = x
+    for k in range(3):
+        if k < 2:
+            h = torch.sin(h)
+        else:
+            h = h * 3
+    return h
+
+
+def counted(x: Any) -> Any:
+    h, k = x, 0
+    while k < 3:
+        if k == 1:
+            h = torch.sin(h)
+        elif k == 2:
+            h = h * 2
+        else:
+            h = h + 1
+        k += 1
+    return h
+
+
+def called(h: Any, k: int) -> Any:
+    return h * 3 if k == 0 else h.exp()
+
+
+def calls(x: Any) -> Any:
+    h = x
+    for k in range(2):
+        if k == 0:
+            h = called(h, 0)
+        else:
+            h = called(h, 1)
+    return h
+
+
+@pytest.mark.parametrize(
+    ("program", "lines"), [(branches, [6, 2, 4, 2, 4]), (counted, [6, 2, 4, 2, 8]), (calls, [6, 2, 4])]
+)
+def test_the_header_of_a_loop_stands_between_iterations_that_go_different_ways(
+    program: Callable[[Any], Any], lines: list[int]
+) -> None:
+    assert [line for line, _ in backward_lines(program, program)] == lines

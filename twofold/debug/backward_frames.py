@@ -147,7 +147,12 @@ class BackwardFrames:
     def _turn(writer: FrameWriter, before: Stop, stop: Stop) -> None:
         """Between two statements: the header of the loop that was gone round; the variables as they were then."""
         around = [] if stop.site is None else loops_around(stop.site)
-        goes_round = bool(around) and before.site is not None and stop.site.offset >= before.site.offset  # type: ignore[union-attr]
+        number = dict(before.passes)
+        is_earlier = any(number.get(loop, k) != k for loop, k in stop.passes if loop in around)
+        is_later = (
+            before.site is not None and stop.site is not None and stop.site.offset >= before.site.offset
+        )
+        goes_round = bool(around) and (is_earlier or is_later)
         for name in [one for one in writer.scope.names if one not in stop.names]:
             del writer.scope.names[name]
             writer.bound.pop(name, None)

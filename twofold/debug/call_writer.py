@@ -88,7 +88,7 @@ class CallWriter(FrameWriter):
         """A call of a function of the program."""
         assert item.child is not None and item.child.code is not None
         code, here = item.child.code, self.code
-        above = Stop(self.above, here, item.site, self.scope.known())
+        above = self.stop_at(item.site)
         root = root_of(expression, position_of(item.site).statement if item.site is not None else None)
         known = here is not None and root is not None
         call = handing(root, code, here) if known else None

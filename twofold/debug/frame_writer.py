@@ -34,12 +34,16 @@ class Action(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """One execution of a statement in the forward pass: the stop above it, and the variables after it."""
+    """One execution of a statement in the forward pass: the stop above it, and the variables after it.
+
+    ``passes`` are the loops of the function that it stands in, each with the number of the iteration.
+    """
 
     above: Stop | None
     code: CodeType
     site: Site | None
     names: dict[str, Held]
+    passes: tuple[tuple[ast.AST, int], ...]
 
 
 class FrameWriter:
@@ -71,6 +75,11 @@ class FrameWriter:
     def code(self) -> Any:
         """The code of the function, None before all functions."""
         return self.activation.code
+
+    def stop_at(self, site: Site | None) -> Stop:
+        """The execution of a statement that is written now."""
+        passes = tuple((loop, self.rounds.number[loop]) for loop in self.rounds.loops)
+        return Stop(self.above, self.code, site, self.scope.known(), passes)
 
     # Pieces of syntax, all at the present position
 

@@ -388,7 +388,7 @@ class Writer(VariableWriter):
         self.names(None if self.is_part else statement, calls)
         if isinstance(statement, ast.Return) and not self.is_part:
             self._return(statement.value)
-        stop = Stop(self.above, self.code, group[0].site, self.scope.known())
+        stop = self.stop_at(group[0].site)
         inner = [
             action.payload
             for action in self.frames.actions[begun:]

@@ -16,7 +16,7 @@ from twofold.debug.line_trace import Raised, Step, Stretch
 from twofold.debug.names import Held, Scope
 from twofold.debug.recording import STOP, Call
 from twofold.debug.sites import Site
-from twofold.debug.source import Position, position_of
+from twofold.debug.source import Position, loops_around, position_of
 
 
 class ReplayWriter(FrameWriter):
@@ -31,6 +31,7 @@ class ReplayWriter(FrameWriter):
         self.stretch, self.raises, self.outer = stretch, raises, outer
         self._is_there = False  # on the next line, where a handler of exceptions begins
         self._callers: list[Stop] = []  # of what the line calls
+        self._came: dict[int, int] = {}  # how often to each line
 
     def variables(self, names: dict[str, Held]) -> dict[str, Held]:
         """The variables that are shown."""
@@ -55,7 +56,14 @@ class ReplayWriter(FrameWriter):
         if self.body and self.position.line == line and not self._is_there:
             self.once_more(line)
         self._is_there = False
+        self._came[line] = self._came.get(line, 0) + 1
         self.position = Position(line, 0, line, 0, None, None)
+
+    def stop_at(self, site: Site | None) -> Stop:
+        """The execution of a statement; the number of an iteration is how often the function came to the header."""
+        around: list[Any] = [] if site is None else loops_around(site)
+        passes = tuple((loop, self._came.get(getattr(loop, "lineno", 0), 0)) for loop in around)
+        return super().stop_at(site)._replace(passes=passes)
 
     def do_step(self, step: Step, after: dict[str, Held], later: Step | None) -> None:
         """What a line did, the variables then, and that it came to a ``later`` one."""
@@ -82,7 +90,7 @@ class ReplayWriter(FrameWriter):
             caller.names.clear()
             caller.names.update(self.scope.known())
         self._callers = []
-        stop = Stop(self.above, self.code, site, self.scope.known())
+        stop = self.stop_at(site)
         for action in self.frames.actions[begun:]:
             if action.kind in ("call", "tried") and action.payload.result not in self.frames.stops:
                 self.frames.stops[action.payload.result] = stop
@@ -155,7 +163,7 @@ class ReplayWriter(FrameWriter):
         """A call of a function; what a generator does on the line where it had stopped is done before."""
         assert stretch.code is not None
         site = None if self.code is None else Site(self.code, stretch.offset)
-        above = Stop(self.above, self.code, site, self.scope.known())
+        above = self.stop_at(site)
         self._callers.append(above)
         writer = type(self)(self.frames, stretch, above, raises or stretch.ends_loop, self)
         if stretch.before.did:
