@@ -411,10 +411,8 @@ def _updated(
         done = compute(type, body, [*states, *inputs], keywords, name)
         for variable, value in zip(variables, done.outputs):
             if not fits(value.type_.shape, variable.type_.shape):
-                what = (
-                    f"{type}: a value {value.type_} does not fit variable {variable.describe()}, at {here()}"
-                )
-                raise GraphError(what, "Assign a value of its shape.")
+                what = f"{type}: a value {value.type_} does not fit variable {variable.describe()}"
+                raise GraphError(f"{what}, at {here()}", "Assign a value of its shape.")
             variable.now = leaf(value, variable.trainable)
     return done
 
@@ -456,9 +454,7 @@ def is_nested(value: Any) -> bool:
 
 def may_fit(sizes: Sequence[int], wanted: Sequence[int]) -> bool:
     """Whether sizes, of which some may be unknown, can turn out as the wanted ones."""
-    if tuple(sizes) == UNKNOWN_RANK:
-        return True
-    if tuple(wanted) == UNKNOWN_RANK:
+    if UNKNOWN_RANK in (tuple(sizes), tuple(wanted)):
         return True
     return len(sizes) == len(wanted) and all(a < 0 or b < 0 or a == b for a, b in zip(sizes, wanted))
 
