@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
@@ -297,11 +298,10 @@ class Arrays:
         """Have runs check that each element is written once, where the body does not tell."""
         if not self._arrays:
             return
-        from twofold.static.control_flow.written_once import writes_once  # loads much
-
+        rule = import_module("twofold.static.control_flow.written_once")  # loads much
         flow: Any = made.flow or made.hosted
         for k, array in self._arrays.items():
-            if writes_once(body, k) and array.written_before() == frozenset():
+            if rule.writes_once(body, k) and array.written_before() == frozenset():
                 continue
             flow.checked[k] = array.known_written()
 

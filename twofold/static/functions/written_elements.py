@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from importlib import import_module
 from typing import Any
 
 from twofold.dtypes import bool_, int64
@@ -47,13 +48,13 @@ def write_once(marks: Any, rows: Any, positions: Any) -> tuple[Any, Any]:
         rows: The number of its elements.
         positions: A vector of integers.
     """
-    from twofold.ops.indexing.gather import NONNEGATIVE  # what a program without arrays need not load
-
+    gather = import_module("twofold.ops.indexing.gather")  # which a program without arrays does not load
+    nonnegative = gather.NONNEGATIVE
     positions, marks = ops.cast(positions, int64), longer_marks(marks, rows)
     count = positions.shape[0]
     line, index = ops.reshape(marks, (1, rows, 1)), ops.reshape(positions, (1, count, 1))
-    found = ops.reshape(apply("gather_block", line, index, attrs=(NONNEGATIVE,)), (count,))
+    found = ops.reshape(apply("gather_block", line, index, attrs=(nonnegative,)), (count,))
     checked = apply("unwritten", positions, ops.cast(found, int64))
     written = ops.full((1, count, 1), True, dtype=bool_)
-    after = apply("scatter_set", line, ops.reshape(checked, (1, count, 1)), written, attrs=(NONNEGATIVE,))
+    after = apply("scatter_set", line, ops.reshape(checked, (1, count, 1)), written, attrs=(nonnegative,))
     return checked, ops.reshape(after, (rows,))
