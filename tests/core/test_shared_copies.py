@@ -130,6 +130,36 @@ def test_a_forked_process_sees_its_own_writes() -> None:
     assert is_read_as_it_is(array, tensor)
 
 
+def test_pages_that_a_program_drops_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
+    path.write_bytes(numpy.ones(COUNT, numpy.float32).tobytes())
+    array = numpy.memmap(path, numpy.float32, mode="c")  # each page becomes private when it is written to
+    array[:] = 2
+    tensor = warmed(array)
+    array._mmap.madvise(mmap.MADV_DONTNEED)  # the pages hold what is in the file again
+    assert is_read_as_it_is(array, tensor)
+    assert (array == 1).all()
+    array[5] = 3
+    assert is_read_as_it_is(array, tensor)
+
+
+def test_files_that_a_forked_process_opens_stay_open() -> None:
+    array = numpy.ones(COUNT, numpy.float32)
+    tensor = warmed(array)
+    child = os.fork()
+    if child == 0:  # a daemon closes all files that it was given
+        os.closerange(3, 256)
+        opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(40)]
+        seen = all(is_read_as_it_is(array, tensor) for _ in range(4))
+        for file in opened:
+            try:
+                os.close(file)
+            except OSError:
+                seen = False
+        os._exit(0 if seen else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_a_result_that_is_written_to_leaves_the_copy_alone() -> None:
     array = numpy.ones(COUNT, numpy.float32)
     tensor = warmed(array)
