@@ -273,6 +273,7 @@ class BackwardPass {
   RefSet read_;                      // values that gradients read, and those they are views of
   std::vector<Ref> inputs_, operands_;  // operands of the visited call, and of the gradient that is being recorded
   bool crossed_ = false;
+  bool is_frozen_ = false;  // gradients flowed to a leaf that requires none any more, and may require them again when the trace repeats
   const bool is_stepped_ = is_stepped();  // a debugger stops at each call that has a cotangent
 };
 

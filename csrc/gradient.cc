@@ -100,7 +100,7 @@ bool BackwardPass::is_asked_for(const Value* value) const {
 }
 
 bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) {
-  if (!leaf || !leaf->requires_grad) return true;
+  if (!leaf || !leaf->requires_grad) return is_frozen_ = true;
   if (leaf->is_leaf) {
     if (leaf->slot) *destination = Destination{nullptr, target, leaf->slot, leaf->type};
     return true;
@@ -503,7 +503,7 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   for (GradientSlot* slot : undefined_) {
     if (sum_of_.try_emplace(slot, sums_.size()).second) found->push_back({Watch(0, slot), {}, {}, {}, false});
   }
-  bool replayable = in_open && !crossed_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
+  bool replayable = in_open && !crossed_ && !is_frozen_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
   if (replayable || sole_fits) {
     event.forward = std::move(forward_);
     event.forward.resize(event.end - begin_, kNoRef);

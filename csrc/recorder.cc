@@ -312,12 +312,12 @@ ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
   return made;
 }
 
-// Whether the leaves of the event are still leaves.
+// Whether the leaves of the event are still leaves that require gradients.
 bool Recorder::ends_at_leaves(const BackwardEvent& event) const {
   return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
     if (target.value >= 0) return true;
     const Value* value = leaves_[static_cast<size_t>(~target.value)].value.get();
-    return value && value->is_leaf;
+    return value && value->is_leaf && value->requires_grad;
   });
 }
 

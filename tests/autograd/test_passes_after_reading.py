@@ -160,3 +160,20 @@ def test_models_in_turn_keep_apart() -> None:
         return seen
 
     assert run(True) == run(False)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_leaf_that_is_frozen_before_the_pass_has_no_gradient(reads: bool) -> None:
+    frozen, free = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+    seen = []
+    for step in range(9):
+        frozen.requires_grad_(True)
+        loss = (frozen * free).sum()
+        if reads:
+            loss.item()
+        frozen.requires_grad_(step not in (4, 8))
+        loss.backward()
+        seen.append((None if frozen.grad is None else frozen.grad.tolist(), free.grad.tolist()))
+        frozen.grad = free.grad = None
+    ones, twos = [1.0] * 3, [2.0] * 3
+    assert seen == [(None if step in (4, 8) else twos, ones) for step in range(9)]
