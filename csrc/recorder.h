@@ -89,7 +89,8 @@ class Recorder {
   // Most calls of a repeated step are the one that the predicted trace has next, on values of this trace, inputs that it has read
   // before, and numbers. The entry if it is a call of this operation, else null.
   const Entry* expected_call(const Operation* op, const Attributes* attributes, size_t count) const {
-    if (!predicted_ || busy_ || leaf_mismatch_ || runs_at_once() || position_ >= predicted_->trace.entries.size()) return nullptr;
+    // first what may call Python, which may run the trace
+    if (runs_at_once() || !predicted_ || busy_ || leaf_mismatch_ || position_ >= predicted_->trace.entries.size()) return nullptr;
     const Entry& next = predicted_->trace.entries[position_];
     return next.signature->operation == op && next.signature->attributes == attributes && next.count == count ? &next : nullptr;
   }

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import twofold as torch
+from tests.core.in_child import run
 from twofold import _core
 
 
@@ -240,3 +241,28 @@ def test_a_table_gets_a_value_while_the_rows_that_are_written_to_it_run() -> Non
     with Inside(lambda: table.add_(1), is_running) as inside:
         _core.write_rows(table, np.array([1]), rows)
     assert inside.done and table.tolist() == [[2, 3], [5, 6]]
+
+
+READS_WHERE_THE_CORE_ASKS_FOR_A_DEBUGGER = """
+import sys
+
+unread = []
+def gettrace():
+    if unread:
+        unread.pop().item()
+sys.gettrace = gettrace
+import twofold as torch
+sys.settrace(lambda *event: None)
+sys.settrace(None)
+x = torch.ones(4)
+for step in range(12):
+    y = x * 2.0 + 1.0
+    total = y.sum()
+    if step > 7:
+        unread.append(total)
+    assert ((y * 3.0 + x).sum() + total).item() == 52.0
+"""
+
+
+def test_the_predicted_trace_runs_while_the_core_asks_for_a_debugger() -> None:
+    run(READS_WHERE_THE_CORE_ASKS_FOR_A_DEBUGGER)
