@@ -99,6 +99,9 @@ class RefSet {
   std::vector<uint8_t> entries_, leaves_;
 };
 
+// Whether requires_grad was switched off at the handle of a leaf. A trace may hold a copy of its value, or one from before a write.
+bool is_frozen(const Value* leaf);
+
 class BackwardPass {
  public:
   // `is_hooked`: hooks run during the pass, and may change `.grad`.

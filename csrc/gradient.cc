@@ -32,6 +32,16 @@ int reads_values(const GradientPlan& plan, const Signature& call) {
 
 }  // namespace
 
+bool is_frozen(const Value* leaf) {
+  if (!leaf->requires_grad) return true;
+  if (!leaf->is_leaf || !leaf->slot || !leaf->slot->handle) return false;
+  const Owned handle(PyObject_CallNoArgs(leaf->slot->handle));
+  if (!handle) PyErr_Clear();
+  if (!handle || !is_tensor(handle.object)) return false;
+  const auto* tensor = reinterpret_cast<const PyTensor*>(handle.object);
+  return tensor->value->slot == leaf->slot && !tensor->detached && !tensor->value->requires_grad;
+}
+
 bool BackwardPass::requires_grad(Ref ref) const {
   if (ref >= 0) return recorder_.entry(static_cast<size_t>(ref)).requires_grad();
   const Leaf& leaf = recorder_.leaves()[static_cast<size_t>(~ref)];
@@ -100,7 +110,7 @@ bool BackwardPass::is_asked_for(const Value* value) const {
 }
 
 bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) {
-  if (!leaf || !leaf->requires_grad) return is_frozen_ = true;
+  if (!leaf || is_frozen(leaf)) return is_frozen_ = true;
   if (leaf->is_leaf) {
     if (leaf->slot) *destination = Destination{nullptr, target, leaf->slot, leaf->type};
     return true;

@@ -16,7 +16,7 @@ GradientSlot* slot_of_leaf(const SavedTrace& saved, size_t k) {
 }
 
 // Whether nobody may see, or change, what the pass computes of a leaf; and whether `.grad` is not set, so that it starts with nothing.
-bool is_plain(const Value* leaf) { return leaf->is_leaf && leaf->slot && !leaf->slot->gradient && !leaf->slot->calls_python(); }
+bool is_plain(const Value* leaf) { return leaf->is_leaf && !is_frozen(leaf) && leaf->slot && !leaf->slot->gradient && !leaf->slot->calls_python(); }
 
 bool all_differ(std::vector<GradientSlot*> slots) {
   std::sort(slots.begin(), slots.end());
@@ -35,6 +35,7 @@ bool BackwardPass::is_same(const BackwardEvent& event) const {
   return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
     const GradientSlot* slot = slot_at(target.value);
     const auto found = starts_.find(const_cast<GradientSlot*>(slot));
+    if (target.value < 0 && is_frozen(recorder_.leaves()[static_cast<size_t>(~target.value)].value.get())) return false;
     return target.start == (found == starts_.end() ? kNoRef : found->second) && (target.gradient != kNoRef || !(each_seen_ || slot->has_hooks()));
   });
 }

@@ -162,15 +162,29 @@ def test_models_in_turn_keep_apart() -> None:
     assert run(True) == run(False)
 
 
+def identity(value: torch.Tensor) -> torch.Tensor:
+    return value
+
+
 @pytest.mark.parametrize("reads", [False, True])
-def test_a_leaf_that_is_frozen_before_the_pass_has_no_gradient(reads: bool) -> None:
+@pytest.mark.parametrize("how", ["plain", "packed", "shared with an array", "written to"])
+def test_a_leaf_that_is_frozen_before_the_pass_has_no_gradient(how: str, reads: bool) -> None:
     frozen, free = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+    if how == "shared with an array":
+        frozen = torch.from_numpy(numpy.ones(3, numpy.float32)).requires_grad_()
+    packs = torch.autograd.graph.saved_tensors_hooks(identity, identity)
     seen = []
     for step in range(9):
         frozen.requires_grad_(True)
-        loss = (frozen * free).sum()
+        with packs if how == "packed" else contextlib.nullcontext():
+            loss = (frozen * free).sum()
+        if how == "written to":
+            loss = frozen.sum() * 2 + free.sum()
         if reads:
             loss.item()
+        if how == "written to":
+            with torch.no_grad():
+                frozen.add_(1)
         frozen.requires_grad_(step not in (4, 8))
         loss.backward()
         seen.append((None if frozen.grad is None else frozen.grad.tolist(), free.grad.tolist()))
