@@ -228,3 +228,19 @@ def test_losses_broadcast_labels_whose_shape_is_not_declared(session, name, rows
     )
     with pytest.raises(ValueError, match=f"{name}: labels of shape"):
         getattr(tf.losses, name)(tf.ones([3]), predictions, **more)
+
+
+@pytest.mark.parametrize("function", [tf.nn.weighted_cross_entropy_with_logits, tf.nn.log_poisson_loss])
+def test_losses_of_unequal_shapes_raise_as_those_of_tensorflow(session, function):
+    more = {"pos_weight": 2.0} if function is tf.nn.weighted_cross_entropy_with_logits else {}
+    for targets in (tf.ones([2, 1]), tf.ones([3]), 1.0, [[1.0]]):
+        with pytest.raises(ValueError, match="shape"):
+            function(targets, tf.zeros([2, 3]), **more)
+    if more:
+        with pytest.raises(ValueError, match="shape"):
+            function(labels=tf.ones([2, 1]), logits=tf.zeros([2, 3]), **more)
+        found = function(tf.ones([2, 3]), tf.zeros([2, 3]), tf.constant([1.0, 2.0, 3.0]))
+        numpy.testing.assert_allclose(session.run(found)[1], numpy.log(2) * numpy.arange(1, 4), rtol=1e-6)
+    open_ = tf.placeholder(tf.float32)
+    made = function(open_, tf.zeros([2, 3]), **more)
+    assert session.run(made, {open_: numpy.zeros((2, 3))}).shape == (2, 3)

@@ -92,3 +92,40 @@ def test_what_cannot_be():
         tf.nn.avg_pool(x, [1, 2, 2, 2], [1, 1, 1, 1], "SAME")
     with pytest.raises(ValueError, match="windows over 9 positions do not fit size 4"):
         tf.nn.max_pool(x, 9, 1, "VALID")
+
+
+def test_dilated_windows_and_their_gradients():
+    x = G.normal(size=(2, 7, 9, 3)).astype(numpy.float32)
+    windows = numpy.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))[
+        ..., ::2, :
+    ]  # 2 by 3, 2 rows apart
+    last = tf.constant(x)
+    first = tf.transpose(last, [0, 3, 1, 2])
+    for kind, take in (("MAX", numpy.max), ("AVG", numpy.mean)):
+        made = tf.nn.pool(last, [2, 3], kind, "VALID", dilation_rate=[2, 1])
+        other = tf.nn.pool(first, [2, 3], kind, "VALID", dilations=[2, 1], data_format="NCHW")
+        expected = take(windows, axis=(-2, -1))
+        assert made.shape.as_list() == list(expected.shape)
+        numpy.testing.assert_allclose(run(made), expected, rtol=1e-5, atol=1e-6)
+        numpy.testing.assert_allclose(run(other), expected.transpose(0, 3, 1, 2), rtol=1e-5, atol=1e-6)
+        (share,) = tf.gradients(made, last)
+        shares = numpy.zeros_like(x)
+        for n, i, j, c in numpy.ndindex(*expected.shape):
+            window = x[n, i : i + 3 : 2, j : j + 3, c]
+            part = window == window.max() if kind == "MAX" else numpy.full((2, 3), 1 / 6)
+            shares[n, i : i + 3 : 2, j : j + 3, c] += part
+        numpy.testing.assert_allclose(run(share), shares, rtol=1e-5, atol=1e-6)
+    line = tf.nn.pool(last[:, 0], [2], "MAX", "VALID", dilation_rate=[3])
+    numpy.testing.assert_array_equal(run(line), numpy.maximum(x[:, 0, :-3], x[:, 0, 3:]))
+
+
+def test_dilated_windows_that_tensorflow_has_not_raise():
+    x = tf.zeros([1, 6, 6, 1])
+    with pytest.raises(ValueError, match="dilation_rate"):
+        tf.nn.pool(x, [2, 2], "MAX", "SAME", [1, 2])
+    with pytest.raises(ValueError, match="dilation_rate"):
+        tf.nn.pool(x, [2, 2], "MAX", "VALID", [1, 2], [2, 2])
+    with pytest.raises(ValueError, match="do not fit"):
+        tf.nn.pool(x, [3, 3], "AVG", "VALID", [4, 1])
+    with pytest.raises(ValueError, match="dilation_rate"):
+        tf.nn.pool(x, [2, 2], "MAX", "VALID", [0, 1])

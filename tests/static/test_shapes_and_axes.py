@@ -20,25 +20,45 @@ def test_a_variable_takes_a_shape_that_fits() -> None:
             variable.set_shape(shape)
 
 
-@pytest.mark.parametrize("axis", [[1, 2], [], 7, -5, (0, 3)])
-def test_batch_normalisation_keeps_one_axis_of_its_input(axis: Any) -> None:
+@pytest.mark.parametrize("axis", [[1, 1], [1, -3], [], 7, -5, (0, 4)])
+def test_batch_normalisation_keeps_axes_of_its_input(axis: Any) -> None:
     x = tf.placeholder(tf.float32, [2, 3, 4, 5])
     with pytest.raises((ValueError, IndexError, RuntimeError)):
         tf.layers.batch_normalization(x, axis=axis)
 
 
-@pytest.mark.parametrize("axis", [1, -3, [1], (-1,), 3])
-def test_batch_normalisation_over_the_others(axis: Any) -> None:
+@pytest.mark.parametrize("axis", [1, -3, [1], (-1,), 2, 3, [1, 2], (-1, 1), [0, 1, 2]])
+@pytest.mark.parametrize("renorm", [False, True])
+def test_batch_normalisation_over_the_others(axis: Any, renorm: bool) -> None:
     tf.reset_default_graph()
     values = numpy.random.default_rng(0).normal(size=(6, 3, 4, 5)).astype(numpy.float32)
-    made = tf.layers.batch_normalization(tf.constant(values), axis=axis, training=True)
-    kept = int(numpy.ravel(axis)[0]) % 4
-    others = tuple(k for k in range(4) if k != kept)
+    options = {"axis": axis, "momentum": 0.25, "renorm": renorm}
+    made = tf.layers.batch_normalization(tf.constant(values), training=True, name="norm", **options)
+    later = tf.layers.batch_normalization(tf.constant(values), name="norm", reuse=True, **options)
+    kept = [one % 4 for one in numpy.ravel(axis).tolist()]
+    others = tuple(k for k in range(4) if k not in kept)
     mean, variance = values.mean(others, keepdims=True), values.var(others, keepdims=True)
+    shape = [values.shape[k] for k in kept] if len(kept) == 1 else list(mean.shape)
+    assert {tuple(one.shape.as_list()) for one in tf.global_variables()} == {tuple(shape)}
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         found = session.run(made)
+        session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+        inferred = session.run(later)
+    if renorm:
+        return numpy.testing.assert_allclose(found, (values - 0) / numpy.sqrt(1 + 1e-3), rtol=2e-3, atol=2e-5)
     numpy.testing.assert_allclose(found, (values - mean) / numpy.sqrt(variance + 1e-3), atol=2e-5)
+    count = numpy.prod([values.shape[k] for k in others])
+    moved = 0.25 + 0.75 * variance * (count / (count - 1) if kept in ([1], [3]) else 1)
+    numpy.testing.assert_allclose(
+        inferred, (values - 0.75 * mean) / numpy.sqrt(moved + 1e-3), rtol=1e-5, atol=2e-5
+    )
+
+
+@pytest.mark.parametrize("axis", [2, [1, 3], 0])
+def test_fused_batch_normalisation_keeps_the_channels(axis: Any) -> None:
+    with pytest.raises(ValueError, match="fused=True with axis"):
+        tf.layers.batch_normalization(tf.zeros([2, 3, 4, 5]), axis=axis, fused=True)
 
 
 @pytest.mark.parametrize(

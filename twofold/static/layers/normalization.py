@@ -37,8 +37,10 @@ from twofold.static.variables.variable_scope import get_variable, layer_scope
 def batch_normalization(inputs: Any, **options: Any) -> Any:
     """Normalised over all axes but ``axis``; in training by the batch, otherwise by moving averages.
 
-    The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step. Over
-    images (``fused``: for four axes unless False) the moving variance is the unbiased one, as TensorFlow's is. With
+    ``axis`` may be several axes, such as ``[1, 2]``: then the variables have as many axes as ``inputs``, of size 1
+    where it is normalised. The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with
+    the training step. Over images (``fused``: for four axes, of which the second or the last is kept, unless False)
+    the moving variance is the unbiased one, as TensorFlow's is. With
     ``renorm`` (Ioffe, 2017) training corrects towards averages of ``renorm_momentum``, which the updates move too;
     ``renorm_clipping`` limits the corrections by ``rmin``, ``rmax`` and ``dmax``.
     """
@@ -66,14 +68,20 @@ def normalized(
     tensor, fused, renorm = convert_to_tensor(inputs), options["fused"], options["renorm"]
     if renorm and fused:
         raise ValueError(f"batch_normalization: both fused and renorm, at {here()}. Leave one out.")
-    position = _axis(options["axis"], tensor.type_.ndim)
-    if tensor.type_.shape[position] < 0:
-        what = f"axis {position} of {describe(tensor)}, its channels, is of unknown size, at {here()}"
-        raise GraphError(f"batch_normalization: {what}", "Give the placeholder all axes, and that size.")
-    fused = fused is not False and not renorm and tensor.type_.ndim in fused_ranks
+    ndim = tensor.type_.ndim
+    kept = _axes(options["axis"], ndim)
+    for position in kept:
+        if tensor.type_.shape[position] < 0:
+            what = f"axis {position} of {describe(tensor)}, its channels, is of unknown size, at {here()}"
+            raise GraphError(f"batch_normalization: {what}", "Give the placeholder all axes, and that size.")
+    over_images = kept in ([1], [ndim - 1])
+    if fused and not over_images:
+        what = f"batch_normalization: fused=True with axis {options['axis']} of {ndim} axes, at {here()}"
+        raise ValueError(f"{what}. Keep the second axis or the last one, or leave fused out.")
+    fused = fused is not False and not renorm and over_images and ndim in fused_ranks
     with layer_scope(options["name"], "batch_normalization", options["reuse"]):
         kind = _Renormalized if renorm else _Layer
-        layer = kind(tensor, position, options["epsilon"], fused, options)
+        layer = kind(tensor, kept, options["epsilon"], fused, options)
         parameters = [("gamma", "scale", 1.0), ("beta", "center", 0.0)]
         for name, wanted, first in reversed(parameters) if beta_first else parameters:
             made = layer.variable(name, first, options["trainable"]) if options[wanted] else None
@@ -86,12 +94,15 @@ def normalized(
         return layer.made(options["training"], options["momentum"], debiased)
 
 
-def _axis(axis: Any, ndim: int) -> int:
+def _axes(axis: Any, ndim: int) -> list[int]:
     given = list(axis) if isinstance(axis, (list, tuple)) else [axis]
-    if len(given) != 1 or not -ndim <= given[0] < ndim:
+    kept = [int(one) % ndim for one in given]
+    if not kept or len(set(kept)) != len(kept) or not all(-ndim <= one < ndim for one in given):
         what = f"batch_normalization: axis {axis} of {ndim} axes, at {here()}"
-        raise ArgumentError(what, "Give the one that is kept, that of the channels.")
-    return int(given[0]) % ndim
+        raise ArgumentError(
+            what, "Give the one that is kept, that of the channels, or several different ones."
+        )
+    return kept
 
 
 class _Layer:
@@ -100,38 +111,47 @@ class _Layer:
     gamma: Any
     beta: Any
 
-    def __init__(self, tensor: Any, axis: int, epsilon: float, fused: bool, options: dict[str, Any]) -> None:
-        self.tensor, self.axis, self.epsilon, self.fused = tensor, axis, epsilon, fused
+    def __init__(
+        self, tensor: Any, axes: list[int], epsilon: float, fused: bool, options: dict[str, Any]
+    ) -> None:
+        self.tensor, self.axes, self.epsilon, self.fused = tensor, axes, epsilon, fused
         self.ndim, self._options = tensor.type_.ndim, options
-        self.over = [position for position in range(self.ndim) if position != axis]
+        self.over = [position for position in range(self.ndim) if position not in axes]
+        sizes = tensor.type_.shape
+        wide = [sizes[position] if position in axes else 1 for position in range(self.ndim)]
+        self.shape = [sizes[axes[0]]] if len(axes) == 1 else wide
 
     def variable(self, name: str, first: float, trainable: bool = False) -> Any:
         """A variable with the options of its name, that begins with a number unless an initializer is given."""
         start, regularizer, constraint = (
             self._options.get(f"{name}_{what}") for what in ("initializer", "regularizer", "constraint")
         )
-        shape = [self.tensor.type_.shape[self.axis]]
         start = start or initializers.constant_initializer(first)
         return get_variable(
-            name, shape, self.tensor.dtype, start, regularizer, trainable, constraint=constraint
+            name, self.shape, self.tensor.dtype, start, regularizer, trainable, constraint=constraint
         )
 
     def begin(self) -> None:
         """Make what further variables there are."""
 
     def _wide(self, value: Any) -> Any:
-        if value is None or self.axis == self.ndim - 1:
+        if value is None or self.axes == [self.ndim - 1] or len(self.axes) > 1:
             return value
-        return shape_ops.reshape(value, [-1 if position == self.axis else 1 for position in range(self.ndim)])
+        return shape_ops.reshape(value, [-1 if position in self.axes else 1 for position in range(self.ndim)])
 
     def _normalized(self, mean: Any, variance: Any) -> Any:
         mean, variance, beta, gamma = map(self._wide, (mean, variance, self.beta, self.gamma))
         return nn.batch_normalization(self.tensor, mean, variance, beta, gamma, self.epsilon)
 
+    def _moments(self) -> Any:
+        """Mean and variance of the batch, of the shape of the variables."""
+        found = (batch_moments if self.fused else moments)(self.tensor, self.over)
+        return found if len(self.axes) == 1 else [shape_ops.reshape(one, self.shape) for one in found]
+
     def _by_batch(self) -> list[Any]:
         """The result, and what the averages move towards."""
-        mean, variance = (batch_moments if self.fused else moments)(self.tensor, self.over)
-        kept = _unbiased(self.tensor, self.axis, variance) if self.fused else variance
+        mean, variance = self._moments()
+        kept = _unbiased(self.tensor, self.axes[0], variance) if self.fused else variance
         return [self._normalized(mean, variance), mean, kept]
 
     def _by_average(self) -> list[Any]:
@@ -170,16 +190,14 @@ class _Renormalized(_Layer):
             return math.sqrt(first(shape, dtype))
 
         def made(name: str, first: Any) -> Any:
-            return get_variable(
-                name, [self.tensor.type_.shape[self.axis]], self.tensor.dtype, first, None, False
-            )
+            return get_variable(name, self.shape, self.tensor.dtype, first, None, False)
 
         self.deviation = made("moving_stddev", deviation)
         zeros = self._options["moving_mean_initializer"] or initializers.zeros_initializer()
         self.near = made("renorm_mean", zeros), made("renorm_stddev", deviation)
 
     def _by_batch(self) -> list[Any]:
-        mean, variance = moments(self.tensor, self.over)
+        mean, variance = self._moments()
         deviation = math.sqrt(variance + self.epsilon)
         limits = self._options["renorm_clipping"] or {}
         if unknown := set(limits) - {"rmin", "rmax", "dmax"}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -111,6 +112,26 @@ def sigmoid_cross_entropy_with_logits(
     return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 
+def _of_equal_shapes(targets: str, scores: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: ShapeError where declared shapes of the two cannot be equal; the first may have two names."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(*args, **kwargs).arguments
+            wanted = next((given[name] for name in targets.split() if given.get(name) is not None), None)
+            if wanted is not None and given.get(scores) is not None:
+                _need_compatible_shapes(function.__name__, wanted, given[scores], scores)
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+@_of_equal_shapes("targets labels", "logits")
 @operation("WeightedCrossEntropyWithLogits", older={"labels": "targets"})
 @example(
     "tf.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], pos_weight=2.0)",
@@ -119,16 +140,23 @@ def sigmoid_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits(
     targets: Any = None, logits: Any = None, pos_weight: Any = None
 ) -> Any:
-    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted."""
+    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted.
+
+    Shapes of targets and logits that differ as declared raise ShapeError; ``pos_weight`` broadcasts.
+    """
     weight = ops.add(ops.multiply(targets, pos_weight - 1.0), 1.0)
     soft = ops.softplus(ops.negative(logits))
     return ops.add(ops.multiply(ops.subtract(1.0, targets), logits), ops.multiply(weight, soft))
 
 
+@_of_equal_shapes("targets", "log_input")
 @operation("LogPoissonLoss")
 @example("tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])", "[1. 1.]")
 def log_poisson_loss(targets: Alone, log_input: Alone, compute_full_loss: Number = False) -> Any:
-    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``."""
+    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``.
+
+    Shapes of targets and ``log_input`` that differ as declared raise ShapeError.
+    """
     targets = ops.cast(targets, log_input.dtype)
     loss = ops.subtract(ops.exp(log_input), ops.multiply(log_input, targets))
     if not compute_full_loss:

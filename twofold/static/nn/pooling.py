@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import Any
 
 from twofold.dtypes import int64
@@ -43,30 +45,35 @@ _DATA = {1: "signals", 2: "images", 3: "volumes"}
 
 
 def _spans(
-    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], same: bool
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], apart: Sequence[int], same: bool
 ) -> tuple[Span, ...]:
     """The windows of each axis: as many as there are strides (SAME), or only whole ones (VALID)."""
     spans = []
-    for size, wide, step in zip(sizes, kernel, strides, strict=True):
+    for size, wide, step, rate in zip(sizes, kernel, strides, apart, strict=True):
         if same:
-            spans.append(Span(-(-size // step), wide, step, 1, same_padding(size, wide, step)[0]))
+            low = same_padding(size, wide, step, rate)[0]
+            spans.append(Span(-(-size // step), wide, step, rate, low))
         else:
-            if wide > size:
+            over = (wide - 1) * rate + 1
+            if over > size:
                 raise ArgumentError(
-                    f"windows over {wide} positions do not fit size {size}",
+                    f"windows over {over} positions do not fit size {size}",
                     "Use padding='SAME' or a smaller ksize.",
                 )
-            spans.append(Span((size - wide) // step + 1, wide, step))
+            spans.append(Span((size - over) // step + 1, wide, step, rate))
     return tuple(spans)
 
 
-def _pooled(value: Any, kernel: Any, strides: Any, same: Any, first: Any, mean: bool) -> Any:
+def _pooled(
+    value: Any, kernel: Any, strides: Any, same: Any, first: Any, mean: bool, apart: Any = None
+) -> Any:
     """Pooling of a tensor whose channels come last, or ``first``."""
     kernel, strides = list(numbers(kernel)), list(numbers(strides))
+    rates = [1] * len(kernel) if apart is None else list(numbers(apart))
     count = len(kernel)
     if not numbers(first):
         value = ops.movedim(value, -1, 1)
-    spans = _spans(need_planes(value, count), kernel, strides, bool(numbers(same)))
+    spans = _spans(need_planes(value, count), kernel, strides, rates, bool(numbers(same)))
     made = (
         apply("avg_pool", value, attrs=(spans, INSIDE)) if mean else apply("max_pool", value, attrs=(spans,))
     )
@@ -81,6 +88,22 @@ def _max_pool(value: Any, kernel: Number, strides: Number, same: Number, first: 
 @operation("AvgPool")
 def _avg_pool(value: Any, kernel: Number, strides: Number, same: Number, first: Number) -> Any:
     return _pooled(value, kernel, strides, same, first, True)
+
+
+@operation("DilatedMaxPool")
+def _dilated_max_pool(value: Any, kernel: Number, apart: Number, first: Number) -> Any:
+    return _pooled(value, kernel, [1] * len(numbers(kernel)), False, first, False, apart)
+
+
+@operation("DilatedAvgPool")
+def _dilated_avg_pool(value: Any, kernel: Number, apart: Number, first: Number) -> Any:
+    """The sums of slices: the kernels of means have no dilation."""
+    begin, rates, total = (2 if numbers(first) else 1), list(numbers(apart)), value
+    for axis, (wide, rate) in enumerate(zip(numbers(kernel), rates), begin):
+        span = _spans([value.shape[axis]], [wide], [1], [rate], False)[0]
+        parts = [ops.narrow(total, axis, k * rate, span.windows) for k in range(wide)]
+        total = functools.reduce(ops.add, parts)
+    return ops.divide(total, prod(numbers(kernel)))
 
 
 def _same(name: str, padding: Any) -> bool:
@@ -219,6 +242,10 @@ def local_response_normalization(
 lrn = local_response_normalization
 
 
+@example(
+    'tf.squeeze(tf.nn.pool([[[1.0], [3.0], [4.0], [2.0]]], [2], "MAX", "VALID", dilation_rate=[2]))',
+    "[4. 3.]",
+)
 def pool(
     input: Any,
     window_shape: Sequence[int],
@@ -230,24 +257,35 @@ def pool(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Any:
-    """The largest element ("MAX") or mean ("AVG") of windows over one, two or three spatial axes."""
+    """The largest element ("MAX") or mean ("AVG") of windows over one, two or three spatial axes.
+
+    ``dilation_rate``, or ``dilations``, is how far the elements of a window are apart, on each axis; above 1 it goes
+    with padding "VALID" and strides of 1 alone, as in TensorFlow.
+    """
     count = len(window_shape)
+    pools = {"MAX": (_max_pool, _dilated_max_pool), "AVG": (_avg_pool, _dilated_avg_pool)}
+    if pooling_type not in pools or not 1 <= count <= 3:
+        what = f"{pooling_type!r} over {count} axes"
+        raise failed("pool", ArgumentError(what, "Use 'MAX' or 'AVG' over one to three axes."))
     rate = given_once(dilation_rate=dilation_rate, dilations=dilations)
-    apart = [1] * count if rate is None else list(rate)
-    largest, means = (
-        (max_pooling1d, max_pooling2d, max_pooling3d),
-        (average_pooling1d, average_pooling2d, average_pooling3d),
+    first = channels_first("pool", data_format or LAYOUTS[count][0], count)
+    size, steps, apart = _windows(
+        "pool",
+        first,
+        count,
+        window_shape=window_shape,
+        strides=strides or [1] * count,
+        dilation_rate=[1] * count if rate is None else rate,
     )
-    functions = {"MAX": largest, "AVG": means}.get(pooling_type)
-    if functions is None or not 1 <= count <= 3 or any(rate != 1 for rate in apart):
-        what = f"{pooling_type!r} over {count} axes with dilations {apart}"
-        raise failed(
-            "pool", ArgumentError(what, "Use 'MAX' or 'AVG' over one to three axes, without dilation.")
-        )
-    steps, layout = list(strides or [1] * count), data_format or LAYOUTS[count][0]
-    return functions[count - 1](
-        convert_to_tensor(input), list(window_shape), steps, padding, layout, name=name
-    )
+    same = _same("pool", padding)
+    plain, dilated = pools[pooling_type]
+    tensor, own = need_axes("pool", input, count), name or f"{pooling_type.lower()}_pool"
+    if max(apart) == 1:
+        return plain(tensor, size, steps, same, first, name=own)
+    if same or max(steps) > 1:
+        what = f"pool: dilation_rate {apart} with padding {padding!r} and strides {steps}, at {here()}"
+        raise ValueError(f"{what}. Use 'VALID' and strides of 1.")
+    return dilated(tensor, size, apart, first, name=own)
 
 
 @operation("MaxPoolWithArgmax", several=list)
