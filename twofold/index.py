@@ -71,6 +71,7 @@ ENTRIES: dict[str, str] = {
         "rmsprop_direction_inner_epsilon adagrad_square clipped_gradient nadam_parameter adamax_norm "
         "adamax_parameter rprop_step_size rprop_gradient rprop_parameter"
     ),
+    "twofold.ops.elementwise.quantization": "fake_quantize",
     "twofold.ops.elementwise.rounding": "floor ceil trunc round frac",
     "twofold.ops.elementwise.scaled_sums": "add_scaled subtract_scaled lerp addcmul addcdiv",
     "twofold.ops.elementwise.transcendental": (

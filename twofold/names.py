@@ -93,8 +93,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static": (
             "bitwise compat config contrib data debugging distributions dtypes errors estimator examples "
             "feature_column graph_util image initializers io keras layers linalg lookup losses manip math "
-            "metrics nest nn python_io queue random resource_loader saved_model sequence sets signal sparse "
-            "spectral strings summary train version"
+            "metrics nest nn python_io quantization queue random resource_loader saved_model sequence sets "
+            "signal sparse spectral strings summary train version"
         ),
         "twofold.static.api.op_functions": "is_tensor=is_tensor_like",
         "twofold.static.arrays.creation": (
@@ -209,6 +209,11 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.protobuf.graph_def": "AttrValue GraphDef NodeDef",
         "twofold.static.protobuf.summary": "Event HistogramProto Summary",
         "twofold.static.python.tensor_util": "get_static_value=constant_value",
+        "twofold.static.quantization": (
+            "fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
+            "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
+            "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
+        ),
         "twofold.static.random": (
             "get_seed multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"

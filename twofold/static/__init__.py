@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         nest,
         nn,
         python_io,
+        quantization,
         queue,
         random,
         resource_loader,
@@ -187,6 +188,7 @@ if TYPE_CHECKING:
     from twofold.static.protobuf.graph_def import AttrValue, GraphDef, NodeDef
     from twofold.static.protobuf.summary import Event, HistogramProto, Summary
     from twofold.static.python.tensor_util import constant_value as get_static_value
+    from twofold.static.quantization import *  # noqa: F403
     from twofold.static.random import (
         get_seed,
         multinomial,
