@@ -110,6 +110,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.linear_algebra.matrix_functions": (
         "matrix_exponential matrix_power rank_of pseudo_inverse pseudo_inverse_hermitian"
     ),
+    "twofold.ops.linear_algebra.matrix_roots": "matrix_square_root",
     "twofold.ops.linear_algebra.norms": "p_norm",
     "twofold.ops.linear_algebra.orthogonal": "qr_packed geqrf_packed householder_product ormqr",
     "twofold.ops.linear_algebra.singular_values": (
@@ -122,6 +123,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.linear_algebra.triangular": (
         "triangular_system triangular_system_by_numpy solve_triangular"
     ),
+    "twofold.ops.linear_algebra.tridiagonal": "tridiagonal_solution tridiagonal_product",
     "twofold.ops.loss.class_losses": (
         "cross_entropy soft_cross_entropy distribution_cross_entropy nll_loss class_loss"
     ),

@@ -183,9 +183,10 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.linalg": (
             "adjoint cholesky matrix_determinant det logdet matrix_exponential expm self_adjoint_eigvals "
-            "eigvalsh matrix_inverse matrix_solve matrix_triangular_solve cholesky_solve solve "
-            "triangular_solve self_adjoint_eig eigh svd qr norm fft fft2d fft3d ifft ifft2d ifft3d rfft "
-            "irfft matvec slogdet log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq"
+            "eigvalsh matrix_inverse matrix_square_root sqrtm matrix_solve matrix_triangular_solve "
+            "cholesky_solve solve triangular_solve self_adjoint_eig eigh svd qr norm fft fft2d fft3d ifft "
+            "ifft2d ifft3d rfft irfft matvec slogdet log_matrix_determinant matrix_set_diag set_diag "
+            "matrix_solve_ls lstsq"
         ),
         "twofold.static.lookup": "initialize_all_tables tables_initializer",
         "twofold.static.math": (

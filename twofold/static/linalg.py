@@ -43,6 +43,16 @@ def matrix_inverse(input: Any, adjoint: Number = False) -> Any:
     return solving.inv(_adjoint(input) if adjoint else input)
 
 
+@operation("MatrixSquareRoot")
+@example("tf.linalg.sqrtm([[4.0, 1.0], [0.0, 9.0]])", "[[2.  0.2]\n [0.  3. ]]")
+def matrix_square_root(input: Any) -> Any:
+    """The square root of each matrix, whose eigenvalues have positive real parts; NaN where there is none."""
+    return apply("matrix_square_root", input)
+
+
+sqrtm = matrix_square_root
+
+
 @operation("MatrixSolve")
 @example("tf.matrix_solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [8.0]])", "[[1.]\n [2.]]")
 def matrix_solve(matrix: Any, rhs: Any, adjoint: Number = False) -> Any:

@@ -24,7 +24,9 @@ NAMESPACES = {
         transpose=matrix_transpose matrix_transpose lu=decompositions.lu
         lu_matrix_inverse=decompositions.lu_matrix_inverse lu_reconstruct=decompositions.lu_reconstruct
         lu_solve=decompositions.lu_solve matrix_rank=decompositions.matrix_rank
-        normalize=decompositions.normalize pinv=decompositions.pinv LinearOperator=linear_operators.LinearOperator
+        normalize=decompositions.normalize tridiagonal_matmul=tridiagonal.tridiagonal_matmul
+        tridiagonal_solve=tridiagonal.tridiagonal_solve pinv=decompositions.pinv
+        LinearOperator=linear_operators.LinearOperator
         LinearOperatorAdjoint=composed_operators.LinearOperatorAdjoint
         LinearOperatorComposition=composed_operators.LinearOperatorComposition
         LinearOperatorDiag=linear_operators.LinearOperatorDiag
