@@ -59,15 +59,11 @@ def _diagonals(matrix: Any) -> Any:
 @operation("TridiagonalSolve")
 def _solution(diagonals: Any, rhs: Any, transposes: Number, conjugates: Number) -> Any:
     diagonals, right = check_same_dtype(diagonals, rhs)
-    vectors = right.ndim == diagonals.ndim - 1
     if conjugates and right.dtype.kind == "c":
         right = ops.conj(right)
-    if vectors:
-        right = ops.unsqueeze(right, -1)
-    elif transposes:
+    if transposes and right.ndim == diagonals.ndim:
         right = ops.transpose(right, -2, -1)
-    found = apply("tridiagonal_solution", diagonals, right)
-    return ops.squeeze(found, -1) if vectors else found
+    return apply("tridiagonal_solution", diagonals, right)
 
 
 @example(

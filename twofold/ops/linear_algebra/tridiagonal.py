@@ -44,6 +44,8 @@ def _text(which: str, order: int) -> str:
 
 def _solved(diagonals: Any, right: Any) -> Any:
     """Elimination with row exchanges, of which each fills in one more diagonal (LAPACK's ``gtsv``)."""
+    if right.ndim < diagonals.ndim:  # vectors
+        return _solved(diagonals, right[..., None])[..., 0]
     above, middle, below = (numpy.array(diagonals[..., k, :]) for k in range(3))
     x, count = numpy.array(right), middle.shape[-1]
     second = numpy.zeros_like(above)  # the diagonal two above the middle
@@ -77,17 +79,17 @@ def _solved(diagonals: Any, right: Any) -> Any:
 
 def _check(diagonals: Any, right: Any) -> None:
     check_same_dtype(diagonals, right)
-    given = diagonals.shape
-    if given[-2] != 3 or right.ndim != diagonals.ndim or (*given[:-2], given[-1]) != right.shape[:-1]:
+    given, wanted = diagonals.shape, right.shape
+    if diagonals.ndim < 2 or given[-2] != 3 or (*given[:-2], given[-1]) not in (wanted, wanted[:-1]):
         raise ShapeError(
-            f"diagonals {tuple(given)} for right sides {tuple(right.shape)}",
-            "Give diagonals [..., 3, n] and right sides [..., n, k] with equal axes before them.",
+            f"diagonals {tuple(given)} for right sides {tuple(wanted)}",
+            "Give diagonals [..., 3, n] and right sides [..., n, k] or [..., n] with equal axes before them.",
         )
 
 
 @host
 class tridiagonal_solution(MatrixOperation):
-    """X with ``A X = B`` for tridiagonal A."""
+    """X with ``A X = B`` for tridiagonal A; B holds matrices or vectors."""
 
     square = False
     signature = "A, B"
@@ -103,8 +105,10 @@ class tridiagonal_solution(MatrixOperation):
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         right, found = apply("tridiagonal_solution", _transposed(rest[0]), ct), _conjugated(y)
-        shares = [ops.sum(right * one, -1) for one in (shifted(found, -1, -2), found, shifted(found, 1, -2))]
-        return -ops.stack(shares, -2), right
+        vectors = y.ndim < rest[0].ndim
+        axis = -1 if vectors else -2
+        shares = [right * one for one in (shifted(found, -1, axis), found, shifted(found, 1, axis))]
+        return -ops.stack(shares if vectors else [ops.sum(share, -1) for share in shares], -2), right
 
     def samples(self) -> Sequence[Sample]:
         diagonals = numpy.array([[1.0, -2.0, 9.0], [0.5, 4.0, 5.0], [9.0, 2.0, -1.0]], numpy.float32)
@@ -112,6 +116,7 @@ class tridiagonal_solution(MatrixOperation):
             example((), diagonals, (3, 2)),
             example((), numpy.stack([diagonals, diagonals + 1]), (2, 3, 1)),
             example((), diagonals[:, :1], (1, 2)),
+            example((), numpy.stack([diagonals, diagonals + 1]), (2, 3)),
             example((), diagonals + 1j * diagonals[:, ::-1], (3, 2), dtype=complex64),
         ]
 
