@@ -337,8 +337,8 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.image.distorted_boxes": "draw_bounding_boxes sample_distorted_bounding_box",
         "twofold.static.image.files": (
-            "decode_jpeg decode_png decode_bmp decode_gif decode_image encode_jpeg encode_png "
-            "extract_jpeg_shape is_jpeg"
+            "decode_jpeg decode_and_crop_jpeg decode_png decode_bmp decode_gif decode_image encode_jpeg "
+            "encode_png extract_jpeg_shape is_jpeg"
         ),
         "twofold.static.image.glimpses": "extract_glimpse",
         "twofold.static.image.patches": (
@@ -461,7 +461,7 @@ NAMES: dict[str, dict[str, str]] = {
             "shuffle_batch_join slice_input_producer start_queue_runners"
         ),
         "twofold.static.data.readers": "match_filenames_once string_input_producer",
-        "twofold.static.graph_def.meta_graph": "export_meta_graph",
+        "twofold.static.graph_def.meta_graph": "SaverDef export_meta_graph",
         "twofold.static.graph_util": "write_graph",
         "twofold.static.optimizers.learning_rate_schedules": (
             "exponential_decay natural_exp_decay inverse_time_decay polynomial_decay piecewise_constant "

@@ -134,26 +134,29 @@ def collapsed(path: Any, blank: int) -> list[int]:
     return [label for label, _ in itertools.groupby(path) if label != blank]
 
 
-def ctc_loss(scores: Any, target: Any, blank: int) -> float:
+def ctc_loss(scores: Any, target: Any, blank: int, merges: bool = True) -> float:
     """Minus the logarithm of the sum over all paths that say the target, path by path."""
+    said = collapsed if merges else lambda path, blank: [label for label in path if label != blank]
     total = 0.0
     for path in itertools.product(range(scores.shape[1]), repeat=len(scores)):
-        if collapsed(path, blank) == list(target):
+        if said(path, blank) == list(target):
             total += math.exp(sum(scores[t, label] for t, label in enumerate(path)))
     return -math.log(total) if total else math.inf
 
 
 @entry("ctc_losses")
-def _ctc_losses(scores: Any, targets: Any, lengths: Any, counts: Any, blank: int, zero: bool) -> Any:
+def _ctc_losses(
+    scores: Any, targets: Any, lengths: Any, counts: Any, blank: int, zero: bool, merges: bool
+) -> Any:
     found = [
-        ctc_loss(scores[: lengths[n], n], targets[n, : counts[n]].tolist(), blank)
+        ctc_loss(scores[: lengths[n], n], targets[n, : counts[n]].tolist(), blank, merges)
         for n in range(len(targets))
     ]
     return numpy.array([0.0 if zero and loss == math.inf else loss for loss in found])
 
 
 @entry("ctc_paths")
-def _ctc_paths(scores: Any, symbols: Any, skips: Any, lengths: Any) -> Any:
+def _ctc_paths(scores: Any, symbols: Any, skips: Any, lengths: Any, stays: Any = None) -> Any:
     frames, batch = scores.shape[:2]
     count = symbols.shape[1]
     found = numpy.full((batch, frames + 1, 2 + count), -numpy.inf)
@@ -163,6 +166,7 @@ def _ctc_paths(scores: Any, symbols: Any, skips: Any, lengths: Any) -> Any:
             found[n, t + 1] = found[n, t]
             continue
         for s in range(count):
-            ways = found[n, t, s + 2], found[n, t, s + 1], found[n, t, s] + skips[n, s]
+            stay = 0 if stays is None else stays[n, s]
+            ways = found[n, t, s + 2] + stay, found[n, t, s + 1], found[n, t, s] + skips[n, s]
             found[n, t + 1, s + 2] = numpy.logaddexp.reduce(ways) + scores[t, n, symbols[n, s]]
     return found

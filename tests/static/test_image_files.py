@@ -68,3 +68,19 @@ def test_mistakes() -> None:
         tf.image.decode_jpeg(b"", ratio=2)
     with pytest.raises(TypeError, match="dtype is int64"):
         tf.image.decode_png(b"", dtype=tf.int64)
+
+
+def test_a_window_of_a_jpeg_file() -> None:
+    pytest.importorskip("PIL")
+    content = tf.image.encode_jpeg(PIXELS[..., :3])
+    both = [
+        tf.image.decode_and_crop_jpeg(content, [2, 1, 5, 6], channels=3, dct_method="INTEGER_ACCURATE"),
+        tf.image.decode_jpeg(content)[2:7, 1:7],
+    ]
+    found, expected = run(both)
+    numpy.testing.assert_array_equal(found, expected)
+    for window in ([4, 0, 5, 2], [0, 0, 0, 2], [-1, 0, 2, 2], [0, 8, 1, 2]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="crop_window"):
+            run(tf.image.decode_and_crop_jpeg(content, window))
+    with pytest.raises(ArgumentError, match="dct_method"):
+        tf.image.decode_and_crop_jpeg(content, [0, 0, 1, 1], dct_method="INTEGER_FAST")

@@ -91,7 +91,8 @@ def ctc_loss(
         what = f"ctc_loss: a target of length {wrong} in targets of shape {tuple(targets.shape)}"
         fix = "Give for each sample how many of its labels count."
         raise RuntimeError(message(what, fix, targets=targets))
-    losses = apply("ctc_losses", log_probs, targets, lengths, counts, attrs=(int(blank), bool(zero_infinity)))
+    options = (int(blank), bool(zero_infinity), True)
+    losses = apply("ctc_losses", log_probs, targets, lengths, counts, attrs=options)
     if single and reduction == "none":
         return losses.squeeze(0)
     return apply("ctc_mean", losses, counts, attrs=(reduction,))

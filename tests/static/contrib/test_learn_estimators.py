@@ -148,6 +148,9 @@ def test_tables_in_files(tmp_path: Path) -> None:
         base.load_csv_with_header(path, int, float)
     with pytest.raises(ArgumentError, match="data_path"):
         learn.datasets.load_dataset("iris")
+    assert base.maybe_download("table.csv", tmp_path, "https://example.org/table.csv") == str(path)
+    with pytest.raises(ArgumentError, match=r"is not there.*\n?.*https://example.org/other.csv"):
+        base.maybe_download("other.csv", str(tmp_path), "https://example.org/other.csv")
 
 
 def test_positions_inside_the_package() -> None:

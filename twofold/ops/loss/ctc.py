@@ -39,7 +39,8 @@ class ctc_paths(Custom):
     """``alpha [batch, frames + 1, 2 + symbols]``; what lies behind a sequence's last frame repeats it.
 
     Inputs ``(log-probabilities [frames, batch, classes], symbols [batch, symbols], log of whether the symbol
-    before the last may be skipped [batch, symbols], int64 lengths [batch])``; symbols are class numbers.
+    before the last may be skipped [batch, symbols], int64 lengths [batch])``; symbols are class numbers. A fifth input
+    is the log of whether a symbol may last for several frames [batch, symbols]; without it all may.
     """
 
     functions = ()
@@ -60,7 +61,7 @@ class ctc_paths(Custom):
         return inputs[1].shape[0], kernels.grain(4096, output.shape[1] * output.shape[2])
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        b, dtype, target = builder, output.dtype, builder.buffer(4)
+        b, dtype, target = builder, output.dtype, builder.buffer(len(inputs))
         frames, symbols = b.param(0), b.param(3)
         width = b.add(symbols, _BEFORE)
         nothing = b.const(-math.inf, dtype)
@@ -76,13 +77,15 @@ class ctc_paths(Custom):
                 with branch:
                     kernels.fill(b, dtype, target, after, nothing, b.index(_BEFORE))
                     with b.loop(0, symbols, _LANES) as s:
-                        self._symbols(b, dtype, (t, sample, s), row, after)
+                        self._symbols(b, dtype, (t, sample, s), row, after, len(inputs))
                 with branch.else_():
                     kernels.copy(b, dtype, target, after, target, row, width)
 
-    def _symbols(self, b: Any, dtype: Any, position: tuple[Any, Any, Any], row: Any, after: Any) -> None:
-        """Sixteen symbols after one more frame."""
-        (t, sample, s), target = position, b.buffer(4)
+    def _symbols(
+        self, b: Any, dtype: Any, position: tuple[Any, Any, Any], row: Any, after: Any, count: int
+    ) -> None:
+        """Sixteen symbols after one more frame; ``count`` is the number of inputs."""
+        (t, sample, s), target = position, b.buffer(count)
         batch, classes, symbols = b.param(1), b.param(2), b.param(3)
         mask = b.lane_mask(b.sub(symbols, s))
         at = b.add(b.mul(sample, symbols), s)
@@ -94,12 +97,14 @@ class ctc_paths(Custom):
             Lane(b, b.load(target, b.add(start, _BEFORE - k), dtype, _LANES, mask=mask)) for k in range(3)
         ]
         ways[2] = ways[2] + Lane(b, b.load(b.input(2), at, dtype, _LANES, mask=mask))
+        if count > 4:
+            ways[0] = ways[0] + Lane(b, b.load(b.input(4), at, dtype, _LANES, mask=mask))
         found = _joined(LaneFunctions(b), ways) + Lane(b, score)
         b.store(target, b.add(b.add(after, s), _BEFORE), found.value, mask=mask)
 
     def definition(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The same value by other operations."""
-        scores, symbols, skips, lengths = inputs
+        scores, symbols, skips, lengths, *stays = inputs
         frames, batch, count = scores.shape[0], symbols.shape[0], symbols.shape[1]
 
         def cut(x: Any, first: int) -> Any:
@@ -110,7 +115,7 @@ class ctc_paths(Custom):
         now = ops.cat([nothing, convert(start, scores.dtype)], 1)
         rows = [now]
         for t in range(frames):
-            ways = [cut(now, 2), cut(now, 1), cut(now, 0) + skips]
+            ways = [sum(stays, cut(now, 2)), cut(now, 1), cut(now, 0) + skips]
             score = ops.gather(ops.select(scores, 0, t), 1, symbols)
             following = ops.cat([nothing, _joined(ops, ways) + score], 1)
             now = ops.where(ops.unsqueeze(ops.greater(lengths, t), 1), following, now)
@@ -128,10 +133,12 @@ class ctc_paths(Custom):
         allowed = numpy.where(skips, 0, -numpy.inf).astype(numpy.float32)
         many = numpy.arange(42).reshape(2, 21) % 5
         free = numpy.zeros((2, 21), numpy.float32)
+        once = numpy.where(symbols > 0, -numpy.inf, 0).astype(numpy.float32)
         made = [
             example((), (4, 2, 5), symbols, allowed, numpy.array([4, 3]), smooth=False),
             example((), (6, 2, 5), many, free, numpy.array([0, 6]), smooth=False),
             example((), (0, 2, 5), symbols, allowed, numpy.array([0, 0]), smooth=False),
+            example((), (5, 2, 5), symbols, allowed, numpy.array([5, 4]), once, smooth=False),
         ]
         return made
 
@@ -146,11 +153,15 @@ def _joined(m: Any, ways: Sequence[Any]) -> Any:
 
 
 class _Problem:
-    """One call: scores ``[frames, batch, classes]``, targets ``[batch, labels]`` and both lengths."""
+    """One call: scores ``[frames, batch, classes]``, targets ``[batch, labels]`` and both lengths.
+
+    With ``merges`` a label may last for several frames, and equal labels have a blank between them.
+    """
 
     def __init__(
-        self, scores: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int
+        self, scores: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, merges: bool
     ) -> None:
+        self.merges = merges
         self.given, self.scores = scores, floating(scores)
         self.frames, self.batch, self.classes = self.scores.shape
         self.lengths, self.counts = convert(input_lengths, int64), convert(target_lengths, int64)
@@ -169,14 +180,23 @@ class _Problem:
         """The logarithm of whether the blank before a symbol may be left out: not between equal labels."""
         before = ops.pad(slice_axis(symbols, 1, constant(0, int64), self.symbols_count - 1), (1, 0))
         before = ops.pad(slice_axis(before, 1, constant(0, int64), self.symbols_count - 1), (1, 0))
-        different = ops.logical_and(ops.not_equal(symbols, self.blank), ops.not_equal(symbols, before))
+        different = ops.not_equal(symbols, self.blank)
+        if self.merges:
+            different = ops.logical_and(different, ops.not_equal(symbols, before))
         numbers = broadcast(iota((self.symbols_count,)), symbols.shape)
         allowed = ops.logical_and(different, ops.greater_equal(numbers, _BEFORE))
         return convert(ops.where(allowed, 0.0, -math.inf), self.scores.dtype)
 
+    def _alpha(self, scores: Any, symbols: Any) -> Any:
+        operands = [scores, symbols, self.skips(symbols), self.lengths]
+        if not self.merges:
+            stays = ops.where(ops.equal(symbols, self.blank), 0.0, -math.inf)
+            operands.append(convert(stays, self.scores.dtype))
+        return apply("ctc_paths", *operands)
+
     def paths(self) -> Any:
         """Alpha."""
-        return apply("ctc_paths", self.scores, self.symbols, self.skips(self.symbols), self.lengths)
+        return self._alpha(self.scores, self.symbols)
 
     def losses(self, paths: Any) -> Any:
         """Minus the logarithm of the probability of each target."""
@@ -196,7 +216,7 @@ class _Problem:
         numbers = broadcast(iota((self.symbols_count,)), self.symbols.shape)
         positions = ops.maximum(ops.unsqueeze(self.last, 1) - numbers, 0)
         symbols = ops.gather(self.symbols, 1, positions)
-        paths = apply("ctc_paths", scores, symbols, self.skips(symbols), self.lengths)
+        paths = self._alpha(scores, symbols)
         shape = (self.batch, self.frames, paths.shape[2])
         rows = ops.maximum(ops.unsqueeze(self.lengths, 1) - ops.unsqueeze(frames, 0), 0)
         paths = ops.gather(paths, 1, broadcast(ops.unsqueeze(rows, 2), shape))
@@ -225,7 +245,7 @@ class _Problem:
 
 @composite
 class ctc_losses:
-    """Minus the logarithm of the probability of each target; attributes ``(blank, zero_infinity)``.
+    """Minus the logarithm of the probability of each target; attributes ``(blank, zero_infinity, merges)``.
 
     Inputs ``(log_probs [frames, batch, classes], targets [batch, labels], input_lengths, target_lengths)``.
     The gradient takes the scores for what a log-softmax gave, as PyTorch's does: it holds for that alone.
@@ -237,7 +257,9 @@ class ctc_losses:
     functions = ()
     title = "ctc_loss"
 
-    def compute(scores: Any, targets: Any, lengths: Any, counts: Any, blank: int, zero_infinity: bool) -> Any:
+    def compute(
+        scores: Any, targets: Any, lengths: Any, counts: Any, blank: int, zero_infinity: bool, merges: bool
+    ) -> Any:
         batch = scores.shape[1]
         if (
             targets.ndim != 2
@@ -249,15 +271,15 @@ class ctc_losses:
                 f"targets {targets.shape} and lengths {lengths.shape}, {counts.shape} for a batch of {batch}",
                 "Give a row of targets and two lengths for each sequence.",
             )
-        problem = _Problem(scores, targets, lengths, counts, blank)
+        problem = _Problem(scores, targets, lengths, counts, blank, merges)
         losses = problem.losses(problem.paths())
         losses = ops.where(ops.equal(losses, math.inf), 0, losses) if zero_infinity else losses
         return convert(losses, strong(scores).dtype)
 
     def vjp(ct: Any, y: Any, scores: Any, *rest: Any) -> Any:
-        *operands, blank, zero_infinity = rest
+        *operands, blank, zero_infinity, merges = rest
         targets, lengths, counts = operands
-        problem = _Problem(scores, targets, lengths, counts, blank)
+        problem = _Problem(scores, targets, lengths, counts, blank, merges)
         slope, losses = problem.gradient()
         share = convert(ct, slope.dtype)
         if zero_infinity:
@@ -268,7 +290,7 @@ class ctc_losses:
 
     samples = lambda: [
         example(
-            (0, False),
+            (0, False, True),
             numpy.log(numpy.full((5, 2, 4), 0.25, numpy.float32)),
             numpy.array([[1, 1], [3, -7]]),
             numpy.array([5, 4]),
@@ -276,7 +298,20 @@ class ctc_losses:
             smooth=False,
         ),
         example(
-            (1, True), (3, 1, 4), numpy.array([[2, 2, 2]]), numpy.array([3]), numpy.array([3]), smooth=False
+            (1, True, True),
+            (3, 1, 4),
+            numpy.array([[2, 2, 2]]),
+            numpy.array([3]),
+            numpy.array([3]),
+            smooth=False,
+        ),
+        example(
+            (1, False, False),
+            (4, 1, 4),
+            numpy.array([[2, 2, 0]]),
+            numpy.array([4]),
+            numpy.array([3]),
+            smooth=False,
         ),
     ]
 

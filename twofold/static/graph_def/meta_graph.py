@@ -57,8 +57,15 @@ SavedVariable = message(
 
 
 class SaverDef(Message):
-    """What a saver saves: by names of operations in files of TensorFlow, else by ``variables``."""
+    """What a saver saves: by names of operations in files of TensorFlow, else by ``variables``.
 
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", [])
+    ...     saver = tf.train.Saver(write_version=tf.train.SaverDef.V2)
+    """
+
+    LEGACY, V1, V2 = range(3)
     FIELDS = fields(
         "string filename_tensor_name = 1; string save_tensor_name = 2; string restore_op_name = 3; "
         "int max_to_keep = 4; bool sharded = 5; float keep_checkpoint_every_n_hours = 6; int version = 7; "

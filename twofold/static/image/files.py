@@ -17,7 +17,7 @@ from twofold.dtypes import float32, int32, string, uint8, uint16
 from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
-from twofold.static.api.op_functions import as_dtype
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.errors import UnavailableError
 from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
@@ -129,14 +129,49 @@ def decode_jpeg(
     """The picture of a JPEG file (or PNG, or GIF of one frame) as uint8 [height, width, channels].
 
     Pixels may differ by a few units from TensorFlow's, which computes its cosine transform faster.
-    ``channels`` is 0 for those of the file, 1 or 3. The other options raise ArgumentError where they are set.
+    ``channels`` is 0 for those of the file, 1 or 3. ``dct_method`` "INTEGER_ACCURATE" is what is computed. The other
+    options raise ArgumentError where they are set.
     """
     fraction, given = (acceptable_fraction, 1), (try_recover_truncated, False)
     _refuse_changed(
         "decode_jpeg", ratio=(ratio, 1), try_recover_truncated=given, acceptable_fraction=fraction
     )
-    _refuse_changed("decode_jpeg", fancy_upscaling=(fancy_upscaling, True), dct_method=(dct_method, ""))
+    _refuse_changed("decode_jpeg", fancy_upscaling=(fancy_upscaling, True))
+    if dct_method != "INTEGER_ACCURATE":
+        _refuse_changed("decode_jpeg", dct_method=(dct_method, ""))
     return _decoded("decode_jpeg", contents, channels, name, _ANY[:3])
+
+
+@example(
+    "print(tf.image.decode_and_crop_jpeg(tf.placeholder(tf.string), [1, 2, 3, 4], channels=3).shape)",
+    "(?, ?, 3)",
+)
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Any:
+    """``decode_jpeg``, cut to a window: ``crop_window`` is [y, x, height, width], within the picture."""
+    options = (ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
+    picture = decode_jpeg(contents, channels, *options)
+
+    def cut(pixels: numpy.ndarray, window: numpy.ndarray) -> numpy.ndarray:
+        top, left, high, wide = window.tolist()
+        height, width = pixels.shape[:2]
+        if min(top, left, high - 1, wide - 1) < 0 or top + high > height or left + wide > width:
+            what = f"decode_and_crop_jpeg: crop_window {window.tolist()} of {height} by {width} pixels"
+            raise InvalidArgumentError(what, "Give y, x, height and width of a window within the picture.")
+        return pixels[top : top + high, left : left + wide].copy()
+
+    shape = (None, None, channels or None)
+    given = [picture, convert_to_tensor(crop_window, int32)]
+    return in_python("DecodeAndCropJpeg", cut, given, [(uint8, shape)], name)[0]
 
 
 @example("print(tf.image.decode_png(tf.placeholder(tf.string), channels=1).shape)", "(?, ?, 1)")

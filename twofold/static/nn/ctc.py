@@ -15,6 +15,7 @@ from twofold.static.api.op_functions import (
     Number,
     checked_below,
     convert_to_tensor,
+    counted,
     full_of,
     operation,
     sizes,
@@ -27,7 +28,15 @@ from twofold.static.sparse import SparseTensor
 
 @operation("CTCLoss")
 def _losses(
-    logits: Any, positions: Any, labels: Any, lengths: Any, shape: Number, skips: Number, first: Number
+    logits: Any,
+    positions: Any,
+    labels: Any,
+    lengths: Any,
+    shape: Number,
+    skips: Number,
+    first: Number,
+    collapses: Number,
+    merges: Number,
 ) -> Any:
     scores = ops.log_softmax(logits if first else ops.transpose(logits, 0, 1), -1)
     batch, most = sizes(shape)
@@ -35,10 +44,28 @@ def _losses(
     targets = ops.index_copy(full_of(0, (batch * most,), int64, labels), 0, flat, ops.cast(labels, int64))
     ones = ops.full_like(flat, 1)
     counts = ops.index_add(full_of(0, (batch,), int64, labels), 0, ops.select(positions, 1, 0), ones)
+    rows = ops.reshape(targets, (batch, most))
+    if collapses:
+        rows, counts = _without_repetitions(rows, counts)
     blank = scores.shape[2] - 1
     known = checked_below(lengths, scores.shape[0] + 1, "a length in sequence_length,")
-    given = (ops.reshape(targets, (batch, most)), known, counts)
-    return apply("ctc_losses", scores, *given, attrs=(blank, bool(skips)))
+    return apply("ctc_losses", scores, rows, known, counts, attrs=(blank, bool(skips), bool(merges)))
+
+
+def _without_repetitions(rows: Any, counts: Any) -> tuple[Any, Any]:
+    """Rows of labels without those that repeat the one before, and how many are left of each."""
+    batch, most = rows.shape
+    if most == 0:
+        return rows, counts
+    numbers = ops.reshape(counted(most, rows), (1, most))
+    before = ops.cat((ops.narrow(rows, 1, 0, 1), ops.narrow(rows, 1, 0, most - 1)), 1)
+    new = ops.logical_or(ops.not_equal(rows, before), ops.equal(numbers, 0))
+    kept = ops.cast(ops.logical_and(new, ops.less(numbers, ops.unsqueeze(counts, 1))), int64)
+    after = ops.subtract(ops.cumsum(kept, 1), 1)
+    # what is left out goes behind the row
+    columns = ops.where(ops.equal(kept, 1), after, most)
+    wide = ops.scatter(full_of(0, (batch, most + 1), int64, rows), 1, columns, rows)
+    return ops.narrow(wide, 1, 0, most), ops.sum(kept, 1)
 
 
 def ctc_loss(
@@ -55,15 +82,15 @@ def ctc_loss(
 
     ``labels`` is a sparse tensor (batch, labels), ``inputs`` are logits (time, batch, classes), or (batch, time,
     classes) if not ``time_major``. Labels too long for their inputs give infinity, or 0 if they are ignored.
+    With ``preprocess_collapse_repeated`` labels that repeat the one before are left out first. Without
+    ``ctc_merge_repeated`` each label is one frame: equal classes in succession are as many labels.
     Source: Graves et al. 2006.
     """
-    if preprocess_collapse_repeated or not ctc_merge_repeated:
-        what = "other ways to merge repetitions are not offered"
-        raise failed("ctc_loss", ArgumentError(what, "Leave these arguments out."))
     given = SparseTensor.from_value(labels)
     scores = convert_to_tensor(given_once(logits=logits, inputs=inputs))
     lengths = convert_to_tensor(sequence_length)
-    options = (given.dense_shape, ignore_longer_outputs_than_inputs, time_major)
+    flags = (bool(preprocess_collapse_repeated), bool(ctc_merge_repeated))
+    options = (given.dense_shape, ignore_longer_outputs_than_inputs, time_major, *flags)
     return _losses(scores, given.indices, given.values, lengths, *options)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         start_queue_runners,
     )
     from twofold.static.data.readers import match_filenames_once, string_input_producer
-    from twofold.static.graph_def.meta_graph import export_meta_graph
+    from twofold.static.graph_def.meta_graph import SaverDef, export_meta_graph
     from twofold.static.graph_util import write_graph
     from twofold.static.optimizers.learning_rate_schedules import *  # noqa: F403
     from twofold.static.optimizers.moving_averages import ExponentialMovingAverage

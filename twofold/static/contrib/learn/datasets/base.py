@@ -71,6 +71,24 @@ def _given(name: str, path: Any) -> Any:
     return os.fspath(path)
 
 
+def maybe_download(filename: Any, work_directory: Any, source_url: Any) -> str:
+    """The path of a file in a directory, which must be there: nothing is downloaded from ``source_url``.
+
+    >>> import os, tempfile
+    >>> import twofold.static as tf
+    >>> directory = tempfile.mkdtemp()
+    >>> _ = open(os.path.join(directory, "table.csv"), "w").write("1,2")
+    >>> path = tf.contrib.learn.datasets.base.maybe_download("table.csv", directory, "https://example.org/table.csv")
+    >>> open(path).read()
+    '1,2'
+    """
+    path = os.path.join(os.fspath(work_directory), os.fspath(filename))
+    if not os.path.exists(path):
+        what = f"maybe_download: {path} is not there, and nothing is downloaded, at {here()}"
+        raise ArgumentError(what, f"Get it from {source_url} first.")
+    return path
+
+
 def load_iris(data_path: Any = None) -> Dataset:
     """Fisher's iris data of a file ``iris.csv``; raises ArgumentError without one."""
     return load_csv_with_header(_given("iris", data_path), int, float)
