@@ -52,7 +52,7 @@ def _gradients(
     if gradients.shape != inputs.shape:
         what = f"gradients of shape {tuple(gradients.shape)} for inputs of {tuple(inputs.shape)}"
         raise ShapeError(what, "Give a gradient for each element.")
-    return list(fake_quantize_gradients(gradients, *operands, *limits))
+    return list(fake_quantize_gradients(gradients, operands[0], low, high, limits[0], limits[1]))
 
 
 def _range(like: Any, low: Any, high: Any) -> list[Any]:
@@ -71,7 +71,8 @@ def fake_quant_with_min_max_args(
     The range moves by less than a step for that. ``narrow_range``: rounded to one number less. The gradient is that of
     limiting.
     """
-    return _quantized(inputs, *_range(inputs, min, max), num_bits, narrow_range)
+    low, high = _range(inputs, min, max)
+    return _quantized(inputs, low, high, num_bits, narrow_range)
 
 
 @operation("FakeQuantWithMinMaxArgsGradient")
@@ -85,7 +86,8 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: Number = False,
 ) -> Any:
     """What ``gradients`` of ``fake_quant_with_min_max_args`` give its inputs."""
-    return _gradients(gradients, inputs, *_range(inputs, min, max), num_bits, narrow_range)[0]
+    low, high = _range(inputs, min, max)
+    return _gradients(gradients, inputs, low, high, num_bits, narrow_range)[0]
 
 
 @operation("FakeQuantWithMinMaxVars")

@@ -115,7 +115,8 @@ class ctc_paths(Custom):
         now = ops.cat([nothing, convert(start, scores.dtype)], 1)
         rows = [now]
         for t in range(frames):
-            ways = [sum(stays, cut(now, 2)), cut(now, 1), cut(now, 0) + skips]
+            last = cut(now, 2)
+            ways = [last + stays[0] if stays else last, cut(now, 1), cut(now, 0) + skips]
             score = ops.gather(ops.select(scores, 0, t), 1, symbols)
             following = ops.cat([nothing, _joined(ops, ways) + score], 1)
             now = ops.where(ops.unsqueeze(ops.greater(lengths, t), 1), following, now)
