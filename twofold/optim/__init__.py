@@ -2,15 +2,21 @@
 
 from twofold.lazy import other_files as _other_files
 from twofold.optim import lr_scheduler, swa_utils
+from twofold.optim.adadelta import Adadelta
 from twofold.optim.adafactor import Adafactor
-from twofold.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
-from twofold.optim.adaptive import Adadelta, Adagrad, RMSprop
+from twofold.optim.adagrad import Adagrad
+from twofold.optim.adam import Adam, AdamW
+from twofold.optim.adamax import Adamax
 from twofold.optim.asgd import ASGD
 from twofold.optim.lbfgs import LBFGS
 from twofold.optim.muon import Muon
+from twofold.optim.nadam import NAdam
 from twofold.optim.optimizer import Optimizer
+from twofold.optim.radam import RAdam
+from twofold.optim.rmsprop import RMSprop
 from twofold.optim.rprop import Rprop
 from twofold.optim.sgd import SGD
+from twofold.optim.sparse_adam import SparseAdam
 from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [
@@ -36,16 +42,4 @@ __all__ = [
 
 _guard_namespace(globals())
 
-_other_files(
-    __name__,
-    {
-        "adadelta": "Adadelta",
-        "adagrad": "Adagrad",
-        "adamax": "Adamax",
-        "adamw": "AdamW",
-        "nadam": "NAdam",
-        "radam": "RAdam",
-        "rmsprop": "RMSprop",
-        "sparse_adam": "SparseAdam",
-    },
-)
+_other_files(__name__, {"adamw": "AdamW adamw=twofold.optim.adam:adamw"})

@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
+from twofold.optim.functional import update_lists
 from twofold.optim.optimizer import (
     Optimizer,
+    Steps,
     check_rate,
     check_ways,
     not_negative,
@@ -83,11 +85,86 @@ class ASGD(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
-        lr, decay = group["lr"], group["lambd"]
-        for param, gradient, state in self._steps(group):
-            shrunk = _decayed_parameter(param, state["eta"], decay)
-            param._assign(_parameter(shrunk, gradient, state["eta"]))
-            average = state["ax"]
-            average._assign(_average(param, average, 1 - state["mu"]) if state["mu"] != 1 else param.detach())
-            state["eta"] = lr / (1 + decay * lr * state["step"]) ** group["alpha"]
-            state["mu"] = 1 / max(1, state["step"] - group["t0"])
+        _update(self._steps(group), group)
+
+
+def _update(steps: Steps, group: dict[str, Any]) -> None:
+    """Change parameters, of their gradients and states."""
+    lr, decay = group["lr"], group["lambd"]
+    for param, gradient, state in steps:
+        shrunk = _decayed_parameter(param, state["eta"], decay)
+        param._assign(_parameter(shrunk, gradient, state["eta"]))
+        average = state["ax"]
+        average._assign(_average(param, average, 1 - state["mu"]) if state["mu"] != 1 else param.detach())
+        state["eta"] = lr / (1 + decay * lr * state["step"]) ** group["alpha"]
+        state["mu"] = 1 / max(1, state["step"] - group["t0"])
+
+
+def asgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float | Tensor,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
+    """Take a step of ``ASGD`` on lists of tensors, which are written to.
+
+    Args:
+        params: Parameters, which are written to.
+        grads: Their gradients.
+        axs: Averages of the parameters.
+        mus: Weights of the next average.
+        etas: Rates of the next step.
+        state_steps: Numbers of earlier steps, which are counted up.
+        foreach: Without effect on values.
+        maximize: Whether to climb.
+        differentiable: Must be false.
+        capturable: Must be false.
+        has_complex: Without effect on values.
+        lambd: Decay of the parameters in each step.
+        lr: Learning rate.
+        t0: Steps before the average begins.
+        alpha: Power by which the rate falls.
+        weight_decay: Square penalty.
+
+    >>> import twofold as torch
+    >>> from twofold.optim.asgd import asgd
+    >>> w = torch.ones(1)
+    >>> settings = dict(lambd=0.0, lr=0.25, t0=1e6, alpha=0.75, weight_decay=0)
+    >>> mu, eta, step = torch.ones(()), torch.tensor(0.25), torch.zeros(())
+    >>> asgd([w], [torch.ones(1)], [torch.zeros(1)], [mu], [eta], [step], **settings)
+    >>> round(w.item(), 4)
+    0.75
+    """
+    settings = {
+        "lr": lr,
+        "lambd": lambd,
+        "alpha": alpha,
+        "t0": t0,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+    }
+    update_lists(
+        _update,
+        params,
+        grads,
+        {"ax": axs},
+        {"step": state_steps, "mu": mus, "eta": etas},
+        settings,
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+        only_dense="ASGD",
+    )

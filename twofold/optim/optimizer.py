@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from importlib import import_module
 from typing import Any, ClassVar, TypeAlias
@@ -24,6 +24,8 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 Tensor = _core.Tensor
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 StateDict: TypeAlias = dict[str, Any]
+Steps: TypeAlias = Iterable[tuple[Tensor, Tensor, dict[str, Any]]]
+"""Parameters, each with its gradient and its state, whose ``step`` counts this step."""
 
 
 class _RequiredParameter:
@@ -88,7 +90,7 @@ def check_adam_settings(lr: float, eps: float, betas: tuple[float, float]) -> No
 
 
 def gradients(
-    group: dict[str, Any], decay: bool = True, only_dense: str = ""
+    group: dict[str, Any], decay: bool = True, only_dense: str = "", given: Sequence[Tensor] | None = None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """The parameters of a group that have a gradient, and what a step takes as their gradients.
 
@@ -97,17 +99,18 @@ def gradients(
             ``decoupled_weight_decay`` shrinks the parameters.
         decay: Whether to apply the weight decay.
         only_dense: The name of an optimiser that takes no gradients of tables by their rows.
+        given: Gradients, one for each parameter, if they are not those that parameters have.
 
     Raises:
         RuntimeError: For such a gradient, with ``only_dense`` or a weight decay, which moves all rows.
     """
     maximize, weight_decay = group.get("maximize"), group["weight_decay"] if decay else 0
     decoupled = group.get("decoupled_weight_decay")
-    for param in group["params"]:
-        gradient = param._dense_grad
+    for index, param in enumerate(group["params"]):
+        gradient = param._dense_grad if given is None else given[index]
         if gradient is None:
             continue
-        if param._sparse_grad and (only_dense or weight_decay):
+        if given is None and param._sparse_grad and (only_dense or weight_decay):
             raise RuntimeError(
                 f"{only_dense} does not support sparse gradients. Look the table up without sparse=True, or use "
                 "SparseAdam, SGD or Adagrad."

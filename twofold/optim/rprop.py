@@ -6,7 +6,14 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, check_rate, check_ways, rule
+from twofold.optim.functional import update_lists
+from twofold.optim.optimizer import (
+    Optimizer,
+    Steps,
+    check_rate,
+    check_ways,
+    rule,
+)
 
 Tensor = _core.Tensor
 _step_size = rule("rprop_step_size")
@@ -72,9 +79,77 @@ class Rprop(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
-        (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
-        for param, gradient, state in self._steps(group, decay=False):
-            before, sizes = state["prev"], state["step_size"]
-            sizes._assign(_step_size(gradient, before, sizes, shorter, longer, least, most))
-            gradient = before._assign(_kept_gradient(gradient, before))
-            param._assign(_parameter(param, gradient, sizes))
+        _update(self._steps(group, decay=False), group)
+
+
+def _update(steps: Steps, group: dict[str, Any]) -> None:
+    """Change parameters, of their gradients and states."""
+    (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
+    for param, gradient, state in steps:
+        before, sizes = state["prev"], state["step_size"]
+        sizes._assign(_step_size(gradient, before, sizes, shorter, longer, least, most))
+        gradient = before._assign(_kept_gradient(gradient, before))
+        param._assign(_parameter(param, gradient, sizes))
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """Take a step of ``Rprop`` on lists of tensors, which are written to.
+
+    Args:
+        params: Parameters, which are written to.
+        grads: Their gradients.
+        prevs: Gradients of the last step.
+        step_sizes: Sizes of the steps.
+        state_steps: Numbers of earlier steps, which are counted up.
+        foreach: Without effect on values.
+        capturable: Must be false.
+        maximize: Whether to climb.
+        differentiable: Must be false.
+        has_complex: Without effect on values.
+        step_size_min: Smallest step.
+        step_size_max: Largest step.
+        etaminus: Factor of a step where the sign changes.
+        etaplus: Factor where it stays.
+
+    >>> import twofold as torch
+    >>> from twofold.optim.rprop import rprop
+    >>> w = torch.ones(1)
+    >>> settings = dict(step_size_min=1e-06, step_size_max=50, etaminus=0.5, etaplus=1.2)
+    >>> rprop([w], [torch.ones(1)], [torch.zeros(1)], [torch.full((1,), 0.25)], [torch.zeros(())], **settings)
+    >>> round(w.item(), 4)
+    0.75
+    """
+    settings = {
+        "etas": (etaminus, etaplus),
+        "step_sizes": (step_size_min, step_size_max),
+        "maximize": maximize,
+    }
+    update_lists(
+        _update,
+        params,
+        grads,
+        {"prev": prevs, "step_size": step_sizes},
+        {"step": state_steps},
+        settings,
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+        decay=False,
+        only_dense="Rprop",
+    )

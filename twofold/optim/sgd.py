@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold import _core
+from twofold.optim.functional import update_lists
 from twofold.optim.optimizer import (
     Optimizer,
+    Steps,
     check_rate,
     check_ways,
     gradients,
@@ -13,6 +16,7 @@ from twofold.optim.optimizer import (
     rule,
 )
 
+Tensor = _core.Tensor
 _momentum_buffer = rule("sgd_momentum")
 _nesterov = rule("nesterov_direction")
 _parameter = rule("sgd_parameter")
@@ -68,18 +72,90 @@ class SGD(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
-        lr, momentum = group["lr"], group["momentum"]
-        dampening, nesterov = group["dampening"], group["nesterov"]
-        states = self.state
-        first: set[Any] = set()  # parameters that had no buffer before this step, which may be listed twice
-        for param, gradient in gradients(group):
-            if momentum:
-                state = states[param]
-                buffer = state.get("momentum_buffer")
-                if buffer is None or param in first:
-                    first.add(param)
-                    state["momentum_buffer"] = buffer = gradient.clone()
-                else:
-                    buffer._assign(_momentum_buffer(gradient, buffer, momentum, dampening))
-                gradient = _nesterov(gradient, buffer, momentum) if nesterov else buffer
-            param._assign(_parameter(param, gradient, lr))
+        states, momentum = self.state, group["momentum"]
+        _update(
+            ((param, gradient, states[param] if momentum else {}) for param, gradient in gradients(group)),
+            group,
+        )
+
+
+def _update(steps: Steps, group: dict[str, Any]) -> None:
+    """Change parameters, of their gradients and states."""
+    lr, momentum = group["lr"], group["momentum"]
+    dampening, nesterov = group["dampening"], group["nesterov"]
+    first: set[int] = set()  # states that had no buffer before this step: a parameter may be listed twice
+    for param, gradient, state in steps:
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None or id(state) in first:
+                first.add(id(state))
+                state["momentum_buffer"] = buffer = gradient.clone()
+            else:
+                buffer._assign(_momentum_buffer(gradient, buffer, momentum, dampening))
+            gradient = _nesterov(gradient, buffer, momentum) if nesterov else buffer
+        param._assign(_parameter(param, gradient, lr))
+
+
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float | Tensor,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """Take a step of ``SGD`` on lists of tensors, which are written to.
+
+    Args:
+        params: Parameters, which are written to.
+        d_p_list: Their gradients.
+        momentum_buffer_list: Buffers of the momentum; None before the first step, which enters them.
+        has_sparse_grad: Without effect on values.
+        foreach: Without effect on values.
+        fused: Whether ``grad_scale`` and ``found_inf`` may be given.
+        grad_scale: What gradients are divided by first, in place.
+        found_inf: Whether a gradient is not finite, as 0 or 1: then nothing changes.
+        weight_decay: Square penalty.
+        momentum: Decay of the buffers.
+        lr: Learning rate.
+        dampening: What part of a gradient buffers leave out.
+        nesterov: Whether to look ahead.
+        maximize: Whether to climb.
+
+    >>> import twofold as torch
+    >>> from twofold.optim.sgd import sgd
+    >>> w = torch.ones(1)
+    >>> settings = dict(weight_decay=0, momentum=0, lr=0.25, dampening=0, nesterov=False, maximize=False)
+    >>> sgd([w], [torch.ones(1)], [None], **settings)
+    >>> round(w.item(), 4)
+    0.75
+    """
+    settings = {
+        "lr": lr,
+        "momentum": momentum,
+        "dampening": dampening,
+        "weight_decay": weight_decay,
+        "nesterov": nesterov,
+        "maximize": maximize,
+    }
+    update_lists(
+        _update,
+        params,
+        d_p_list,
+        {"momentum_buffer": momentum_buffer_list} if momentum else {},
+        {},
+        settings,
+        foreach=foreach,
+        fused=fused,
+        grad_scale=grad_scale,
+        found_inf=found_inf,
+    )

@@ -1,0 +1,159 @@
+"""Adam with a maximum of gradients: ``Adamax``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import CREATION
+from twofold.optim.functional import update_lists
+from twofold.optim.optimizer import (
+    Optimizer,
+    Steps,
+    check_adam_settings,
+    check_ways,
+    not_negative,
+    rule,
+)
+
+Tensor = _core.Tensor
+_mean = rule("adam_mean")
+_infinity_norm = rule("adamax_norm")
+_adamax = rule("adamax_parameter")
+_zeros_like = CREATION["zeros_like"]
+
+
+class Adamax(Optimizer):
+    """Adam with the decaying maximum of the gradient in place of the root of its mean square.
+
+    Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 2.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: Learning rate.
+        betas: Decay of the running mean of the gradient and of the maximum.
+        eps: Added to the absolute gradient.
+        weight_decay: Square penalty.
+        foreach: Accepted; speed does not depend on it.
+        maximize: Whether to climb.
+        differentiable: Must be False.
+        capturable: Must be False; there are no graphs of a device to capture.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.Adamax([w], lr=0.25)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> round(w.item(), 4)
+    0.75
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_adam_settings(lr, eps, betas)
+        not_negative(weight_decay=weight_decay)
+        check_ways(foreach, None, differentiable, capturable)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "exp_avg": _zeros_like(param), "exp_inf": _zeros_like(param)}
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        _update(self._steps(group), group)
+
+
+def _update(steps: Steps, group: dict[str, Any]) -> None:
+    """Change parameters, of their gradients and states."""
+    (beta1, beta2), eps = group["betas"], group["eps"]
+    for param, gradient, state in steps:
+        mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
+        norm = state["exp_inf"]._assign(_infinity_norm(gradient, state["exp_inf"], beta2, eps))
+        param._assign(_adamax(param, mean, norm, group["lr"] / (1 - beta1 ** state["step"])))
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    lr: float | Tensor,
+    weight_decay: float,
+) -> None:
+    """Take a step of ``Adamax`` on lists of tensors, which are written to.
+
+    Args:
+        params: Parameters, which are written to.
+        grads: Their gradients.
+        exp_avgs: Running means of the gradients.
+        exp_infs: Decaying maxima of the gradients.
+        state_steps: Numbers of earlier steps, which are counted up.
+        foreach: Without effect on values.
+        maximize: Whether to climb.
+        differentiable: Must be false.
+        capturable: Must be false.
+        has_complex: Without effect on values.
+        eps: Added to the denominator.
+        beta1: Decay of the running mean.
+        beta2: Decay of the maxima.
+        lr: Learning rate.
+        weight_decay: Square penalty.
+
+    >>> import twofold as torch
+    >>> from twofold.optim.adamax import adamax
+    >>> w = torch.ones(1)
+    >>> settings = dict(eps=1e-08, beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0)
+    >>> adamax([w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.zeros(())], **settings)
+    >>> round(w.item(), 4)
+    0.75
+    """
+    settings = {
+        "lr": lr,
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "betas": (beta1, beta2),
+    }
+    update_lists(
+        _update,
+        params,
+        grads,
+        {"exp_avg": exp_avgs, "exp_inf": exp_infs},
+        {"step": state_steps},
+        settings,
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+        only_dense="Adamax",
+    )

@@ -1,0 +1,178 @@
+"""Adam with rectified first steps: ``RAdam``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import _core
+from twofold.frontend.creation import CREATION
+from twofold.optim.functional import update_lists
+from twofold.optim.optimizer import (
+    Optimizer,
+    Steps,
+    check_adam_settings,
+    check_ways,
+    not_negative,
+    rule,
+)
+
+Tensor = _core.Tensor
+_mean = rule("adam_mean")
+_square = rule("adam_square")
+_direction = rule("rmsprop_direction")
+_step = rule("sgd_parameter")
+_zeros_like = CREATION["zeros_like"]
+
+
+class RAdam(Optimizer):
+    """Adam whose first steps, while the running mean square is uncertain, follow the mean alone.
+
+    Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond, 2020, algorithm 2; epsilon is added
+    to the uncorrected root, as in PyTorch.
+
+    Args:
+        params: Parameters, or groups of them.
+        lr: Learning rate.
+        betas: Decay of the running means of the gradient and of its square.
+        eps: Added to the root.
+        weight_decay: Square penalty.
+        decoupled_weight_decay: Whether the parameter is shrunk instead, as in ``AdamW``.
+        foreach: Accepted; speed does not depend on it.
+        maximize: Whether to climb.
+        capturable: Must be False; there are no graphs of a device to capture.
+        differentiable: Must be False.
+
+    >>> import twofold as torch
+    >>> w = torch.tensor(1.0, requires_grad=True)
+    >>> optimizer = torch.optim.RAdam([w], lr=0.25)
+    >>> (w * w).backward()
+    >>> optimizer.step()
+    >>> w.item()
+    0.5
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_adam_settings(lr, eps, betas)
+        not_negative(weight_decay=weight_decay)
+        check_ways(foreach, None, differentiable, capturable)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}
+
+    def update(self, group: dict[str, Any]) -> None:
+        """Change the parameters of one group."""
+        _update(self._steps(group), group)
+
+
+def _update(steps: Steps, group: dict[str, Any]) -> None:
+    """Change parameters, of their gradients and states."""
+    (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
+    longest = 2 / (1 - beta2) - 1
+    for param, gradient, state in steps:
+        step = state["step"]
+        mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
+        square = state["exp_avg_sq"]._assign(_square(gradient, state["exp_avg_sq"], beta2))
+        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
+        length = longest - 2 * step * beta2**step / correction2
+        rate = lr / correction1
+        if length > 5.0:
+            certainty = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+            param._assign(
+                _step(param, _direction(mean, square, eps), rate * (correction2 * certainty) ** 0.5)
+            )
+        else:
+            param._assign(_step(param, mean, rate))
+
+
+def radam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    lr: float | Tensor,
+    weight_decay: float,
+    eps: float,
+) -> None:
+    """Take a step of ``RAdam`` on lists of tensors, which are written to.
+
+    Args:
+        params: Parameters, which are written to.
+        grads: Their gradients.
+        exp_avgs: Running means of the gradients.
+        exp_avg_sqs: Running means of their squares.
+        state_steps: Numbers of earlier steps, which are counted up.
+        decoupled_weight_decay: Whether the parameter is shrunk by the weight decay.
+        foreach: Without effect on values.
+        differentiable: Must be false.
+        capturable: Must be false.
+        has_complex: Without effect on values.
+        maximize: Whether to climb.
+        beta1: Decay of the running mean.
+        beta2: Decay of that of the squares.
+        lr: Learning rate.
+        weight_decay: Square penalty.
+        eps: Added to the denominator.
+
+    >>> import twofold as torch
+    >>> from twofold.optim.radam import radam
+    >>> w = torch.ones(1)
+    >>> settings = dict(beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0, eps=1e-08)
+    >>> radam([w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.zeros(())], **settings)
+    >>> round(w.item(), 4)
+    0.75
+    """
+    settings = {
+        "lr": lr,
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "decoupled_weight_decay": decoupled_weight_decay,
+        "maximize": maximize,
+        "betas": (beta1, beta2),
+    }
+    update_lists(
+        _update,
+        params,
+        grads,
+        {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs},
+        {"step": state_steps},
+        settings,
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+        only_dense="RAdam",
+    )
