@@ -10,7 +10,9 @@ from typing import Any as _Any
 
 
 def __getattr__(name: str) -> _Any:
-    """The namespace of operators of the package's own, ``torch.ops.profiler``."""
+    """The namespaces of operators of the package's own, ``torch.ops.aten`` and ``torch.ops.profiler``."""
+    if name == "aten":
+        return _import_module("twofold.library.aten").namespace
     if name == "profiler":
         return _import_module("twofold.profiler.operators").namespace
     raise AttributeError(f"module 'twofold.ops' has no attribute {name!r}")
