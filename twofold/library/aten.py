@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-import twofold
 from twofold import _core
 from twofold.library.aten_overloads import OVERLOADS
 from twofold.library.namespaces import OpNamespace, OpOverloadPacket
@@ -37,8 +37,8 @@ def owner_of(name: str, package: Any, is_loss: bool = False) -> str:
 
 
 def _function(name: str, is_loss: bool) -> Callable[..., Any]:
-    owner, _, own = owner_of(name, twofold, is_loss).partition(" ")
-    holder: Any = twofold
+    holder: Any = import_module("twofold")
+    owner, _, own = owner_of(name, holder, is_loss).partition(" ")
     for part in owner.split(".") if owner else ():
         holder = getattr(holder, part)
     found: Callable[..., Any] = getattr(holder, own)
