@@ -2,9 +2,10 @@
 
 from twofold.lazy import other_files as _other_files
 from twofold.tracebacks import guard_namespace as _guard_namespace
-from twofold.utils.data import dataloader, dataset, distributed, sampler
+from twofold.utils.data import dataloader, datapipes, dataset, distributed, sampler
 from twofold.utils.data.collation import default_collate, default_convert
 from twofold.utils.data.dataloader import DataLoader, get_worker_info
+from twofold.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
 from twofold.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
