@@ -11,6 +11,17 @@ from twofold.utils.data.datapipes import iter as pipes
 from twofold.utils.data.datapipes import map as indexed
 
 
+@functional_datapipe("halved_in_a_test")
+class Halved(IterDataPipe):
+    def __init__(self, source):
+        super().__init__()
+        self.source = source
+
+    def __iter__(self):
+        for item in self.source:
+            yield item / 2
+
+
 def numbers(n=5):
     return pipes.IterableWrapper(range(n))
 
@@ -61,24 +72,14 @@ def test_files(tmp_path):
     assert [path.rsplit("/", 1)[1] for path in paths] == ["a.txt", "b.txt"]
     texts = []
     for _, file in paths.open_files():
-        with file:
-            texts.append(file.read())
+        texts.append(file.read())
+        file.close()
     assert texts == ["a.txt", "b.txt"]
     with pytest.raises(TypeError, match="FileLister instance doesn't have valid length"):
         len(paths)
 
 
 def test_own_pipes_in_a_loader():
-    @functional_datapipe("halved_in_a_test")
-    class Halved(IterDataPipe):
-        def __init__(self, source):
-            super().__init__()
-            self.source = source
-
-        def __iter__(self):
-            for item in self.source:
-                yield item / 2
-
     batches = list(DataLoader(numbers(4).halved_in_a_test(), batch_size=3))
     assert [batch.tolist() for batch in batches] == [[0, 0.5, 1], [1.5]]
     assert isinstance(numbers().halved_in_a_test(), torch.utils.data.IterDataPipe)
@@ -90,8 +91,19 @@ def test_own_pipes_in_a_loader():
         numbers().something()
 
 
+def test_a_loader_says_whether_pipes_shuffle():
+    pipe = numbers(20).shuffle().map(lambda x: x)
+    assert torch.cat(list(DataLoader(pipe, shuffle=False))).tolist() == [*range(20)]
+    shuffled = torch.cat(list(DataLoader(pipe, shuffle=True))).tolist()
+    assert shuffled != [*range(20)] and sorted(shuffled) == [*range(20)]
+    with pytest.warns(UserWarning, match="does not contain a `Shuffler`. Adding one at the end"):
+        loader = DataLoader(numbers(20), shuffle=True)
+    assert sorted(one.item() for one in loader) == [*range(20)]
+
+
 def test_indexed_pipes():
     pipe = indexed.SequenceWrapper([1, 2, 3])
     assert pipe.map(lambda x: -x)[2] == -3 and len(pipe.concat(pipe)) == 6 and pipe.concat(pipe)[4] == 2
     assert pipe.zip(pipe)[0] == (1, 1) and pipe.batch(2)[1] == [3] and len(pipe.batch(2, drop_last=True)) == 1
     assert indexed.SequenceWrapper({"a": 1})["a"] == 1
+    assert sorted(one.item() for one in DataLoader(pipe, shuffle=True)) == [1, 2, 3]

@@ -14,7 +14,9 @@ from twofold.frontend.sampling import Generator, initial_seed
 from twofold.tracebacks import Iteration
 from twofold.utils.data.collation import default_collate, default_convert
 from twofold.utils.data.dataset import Dataset as Dataset
+from twofold.utils.data.datapipes.datapipe import IterDataPipe
 from twofold.utils.data.dataset import IterableDataset, Subset, TensorDataset
+from twofold.utils.data.graph_settings import apply_shuffle_settings
 from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from twofold.utils.data.sampler import Sampler as Sampler
 
@@ -70,8 +72,13 @@ class DataLoader:
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory"
             )
             warnings.warn(f"{what} won't be used.", stacklevel=2)
+        is_chained = isinstance(dataset, IterDataPipe)  # then its pipes shuffle
+        if is_chained:
+            dataset = apply_shuffle_settings(dataset, shuffle)
         self._iterable = isinstance(dataset, IterableDataset)
-        _check_batches(self._iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        _check_batches(
+            self._iterable, batch_size, None if is_chained else shuffle, sampler, batch_sampler, drop_last
+        )
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor

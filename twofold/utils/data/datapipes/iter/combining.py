@@ -28,7 +28,7 @@ class Concater(_Combined):
         return itertools.chain.from_iterable(self.datapipes)
 
     def __len__(self) -> int:
-        return sum(len(one) for one in self.datapipes)  # type: ignore[arg-type]
+        return sum(len(one) for one in self.datapipes)
 
 
 @functional_datapipe("zip")
@@ -39,7 +39,7 @@ class Zipper(_Combined):
         return zip(*self.datapipes, strict=False)
 
     def __len__(self) -> int:
-        return min(len(one) for one in self.datapipes)  # type: ignore[arg-type]
+        return min(len(one) for one in self.datapipes)
 
 
 @functional_datapipe("mux")
@@ -50,4 +50,4 @@ class Multiplexer(_Combined):
         return itertools.chain.from_iterable(zip(*self.datapipes, strict=False))
 
     def __len__(self) -> int:
-        return min(len(one) for one in self.datapipes) * len(self.datapipes)  # type: ignore[arg-type]
+        return min(len(one) for one in self.datapipes) * len(self.datapipes)
