@@ -13,8 +13,8 @@ from twofold.frontend.options import check_device
 from twofold.frontend.sampling import Generator, initial_seed
 from twofold.tracebacks import Iteration
 from twofold.utils.data.collation import default_collate, default_convert
-from twofold.utils.data.dataset import Dataset as Dataset
 from twofold.utils.data.datapipes.datapipe import IterDataPipe
+from twofold.utils.data.dataset import Dataset as Dataset
 from twofold.utils.data.dataset import IterableDataset, Subset, TensorDataset
 from twofold.utils.data.graph_settings import apply_shuffle_settings
 from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
