@@ -107,21 +107,7 @@ def adadelta(
 ) -> None:
     """Take a step of ``Adadelta`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        square_avgs: Running means of the squared gradients.
-        acc_deltas: Running means of the squared steps.
-        state_steps: Numbers of earlier steps, which are counted up.
-        capturable: Must be false.
-        foreach: Without effect on values.
-        differentiable: Must be false.
-        has_complex: Without effect on values.
-        lr: Learning rate.
-        rho: Decay of the running means.
-        eps: Added to the denominator.
-        weight_decay: Square penalty.
-        maximize: Whether to climb.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.adadelta import adadelta

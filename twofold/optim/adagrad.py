@@ -115,23 +115,7 @@ def adagrad(
 ) -> None:
     """Take a step of ``Adagrad`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        state_sums: Sums of the squared gradients.
-        state_steps: Numbers of earlier steps, which are counted up.
-        fused: Whether ``grad_scale`` and ``found_inf`` may be given.
-        grad_scale: What gradients are divided by first, in place.
-        found_inf: Whether a gradient is not finite, as 0 or 1: then nothing changes.
-        has_sparse_grad: Without effect on values.
-        foreach: Without effect on values.
-        differentiable: Must be false.
-        has_complex: Without effect on values.
-        lr: Learning rate.
-        weight_decay: Square penalty.
-        lr_decay: How fast the rate falls.
-        eps: Added to the denominator.
-        maximize: Whether to climb.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.adagrad import adagrad

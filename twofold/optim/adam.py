@@ -175,28 +175,7 @@ def adam(
 ) -> None:
     """Take a step of ``Adam`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        exp_avgs: Running means of the gradients.
-        exp_avg_sqs: Running means of their squares.
-        max_exp_avg_sqs: Largest of these so far, with ``amsgrad``.
-        state_steps: Numbers of earlier steps, which are counted up.
-        foreach: Without effect on values.
-        capturable: Must be false.
-        differentiable: Must be false.
-        fused: Whether ``grad_scale`` and ``found_inf`` may be given.
-        grad_scale: What gradients are divided by first, in place.
-        found_inf: Whether a gradient is not finite, as 0 or 1: then nothing changes.
-        has_complex: Without effect on values.
-        decoupled_weight_decay: Whether the parameter is shrunk by the weight decay.
-        amsgrad: Whether to divide by the largest mean square.
-        beta1: Decay of the running mean.
-        beta2: Decay of that of the squares.
-        lr: Learning rate.
-        weight_decay: Square penalty.
-        eps: Added to the denominator.
-        maximize: Whether to climb.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.adam import adam
@@ -210,14 +189,9 @@ def adam(
     if amsgrad:
         states["max_exp_avg_sq"] = max_exp_avg_sqs
     settings = {
-        "lr": lr,
-        "eps": eps,
-        "weight_decay": weight_decay,
-        "amsgrad": amsgrad,
-        "maximize": maximize,
-        "decoupled_weight_decay": decoupled_weight_decay,
-        "betas": (beta1, beta2),
-    }
+        "lr": lr, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+        "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay, "betas": (beta1, beta2),
+    }  # fmt: skip
     update_lists(
         _update,
         params,
@@ -260,27 +234,7 @@ def adamw(
 ) -> None:
     """Take a step of ``AdamW`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        exp_avgs: Running means of the gradients.
-        exp_avg_sqs: Running means of their squares.
-        max_exp_avg_sqs: Largest of these so far, with ``amsgrad``.
-        state_steps: Numbers of earlier steps, which are counted up.
-        foreach: Without effect on values.
-        capturable: Must be false.
-        differentiable: Must be false.
-        fused: Whether ``grad_scale`` and ``found_inf`` may be given.
-        grad_scale: What gradients are divided by first, in place.
-        found_inf: Whether a gradient is not finite, as 0 or 1: then nothing changes.
-        has_complex: Without effect on values.
-        amsgrad: Whether to divide by the largest mean square.
-        beta1: Decay of the running mean.
-        beta2: Decay of that of the squares.
-        lr: Learning rate.
-        weight_decay: Square penalty.
-        eps: Added to the denominator.
-        maximize: Whether to climb.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.adamw import adamw

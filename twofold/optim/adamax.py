@@ -113,22 +113,7 @@ def adamax(
 ) -> None:
     """Take a step of ``Adamax`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        exp_avgs: Running means of the gradients.
-        exp_infs: Decaying maxima of the gradients.
-        state_steps: Numbers of earlier steps, which are counted up.
-        foreach: Without effect on values.
-        maximize: Whether to climb.
-        differentiable: Must be false.
-        capturable: Must be false.
-        has_complex: Without effect on values.
-        eps: Added to the denominator.
-        beta1: Decay of the running mean.
-        beta2: Decay of the maxima.
-        lr: Learning rate.
-        weight_decay: Square penalty.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.adamax import adamax

@@ -121,23 +121,7 @@ def asgd(
 ) -> None:
     """Take a step of ``ASGD`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        axs: Averages of the parameters.
-        mus: Weights of the next average.
-        etas: Rates of the next step.
-        state_steps: Numbers of earlier steps, which are counted up.
-        foreach: Without effect on values.
-        maximize: Whether to climb.
-        differentiable: Must be false.
-        capturable: Must be false.
-        has_complex: Without effect on values.
-        lambd: Decay of the parameters in each step.
-        lr: Learning rate.
-        t0: Steps before the average begins.
-        alpha: Power by which the rate falls.
-        weight_decay: Square penalty.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.asgd import asgd

@@ -130,23 +130,7 @@ def radam(
 ) -> None:
     """Take a step of ``RAdam`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        exp_avgs: Running means of the gradients.
-        exp_avg_sqs: Running means of their squares.
-        state_steps: Numbers of earlier steps, which are counted up.
-        decoupled_weight_decay: Whether the parameter is shrunk by the weight decay.
-        foreach: Without effect on values.
-        differentiable: Must be false.
-        capturable: Must be false.
-        has_complex: Without effect on values.
-        maximize: Whether to climb.
-        beta1: Decay of the running mean.
-        beta2: Decay of that of the squares.
-        lr: Learning rate.
-        weight_decay: Square penalty.
-        eps: Added to the denominator.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.radam import radam

@@ -124,24 +124,7 @@ def rmsprop(
 ) -> None:
     """Take a step of ``RMSprop`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        square_avgs: Running means of the squared gradients.
-        grad_avgs: Running means of the gradients, if ``centered``.
-        momentum_buffer_list: Buffers of the momentum, if there is one.
-        state_steps: Numbers of earlier steps, which are counted up.
-        foreach: Without effect on values.
-        maximize: Whether to climb.
-        differentiable: Must be false.
-        capturable: Must be false.
-        has_complex: Without effect on values.
-        lr: Learning rate.
-        alpha: Decay of the running means.
-        eps: Added to the denominator.
-        weight_decay: Square penalty.
-        momentum: Decay of the buffers.
-        centered: Whether to divide by the root of the variance.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.rmsprop import rmsprop

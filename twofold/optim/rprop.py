@@ -111,21 +111,7 @@ def rprop(
 ) -> None:
     """Take a step of ``Rprop`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        grads: Their gradients.
-        prevs: Gradients of the last step.
-        step_sizes: Sizes of the steps.
-        state_steps: Numbers of earlier steps, which are counted up.
-        foreach: Without effect on values.
-        capturable: Must be false.
-        maximize: Whether to climb.
-        differentiable: Must be false.
-        has_complex: Without effect on values.
-        step_size_min: Smallest step.
-        step_size_max: Largest step.
-        etaminus: Factor of a step where the sign changes.
-        etaplus: Factor where it stays.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.rprop import rprop

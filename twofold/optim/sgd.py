@@ -115,21 +115,7 @@ def sgd(
 ) -> None:
     """Take a step of ``SGD`` on lists of tensors, which are written to.
 
-    Args:
-        params: Parameters, which are written to.
-        d_p_list: Their gradients.
-        momentum_buffer_list: Buffers of the momentum; None before the first step, which enters them.
-        has_sparse_grad: Without effect on values.
-        foreach: Without effect on values.
-        fused: Whether ``grad_scale`` and ``found_inf`` may be given.
-        grad_scale: What gradients are divided by first, in place.
-        found_inf: Whether a gradient is not finite, as 0 or 1: then nothing changes.
-        weight_decay: Square penalty.
-        momentum: Decay of the buffers.
-        lr: Learning rate.
-        dampening: What part of a gradient buffers leave out.
-        nesterov: Whether to look ahead.
-        maximize: Whether to climb.
+    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
 
     >>> import twofold as torch
     >>> from twofold.optim.sgd import sgd
