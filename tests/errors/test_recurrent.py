@@ -16,35 +16,37 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         RuntimeError,
         lambda: nn.LSTM(3, 4)(torch.ones(5, 2, 6)),
         "input.size(-1) must be equal to input_size. Expected 3, got 6: input float32[5,2,6] (here.py:N), "
-        "weight float32[16,3] (here.py:N). Make its last axis 3.",
+        "weight float32[16,3] (here.py:N), at here.py:N. Make its last axis 3.",
     ),
     "hidden size": (
         RuntimeError,
         lambda: nn.GRU(3, 4, 2)(torch.ones(5, 2, 3), torch.ones(2, 2, 7)),
-        "Expected hidden size (2, 2, 4), got [2, 2, 7]: hidden float32[2,2,7] (here.py:N). "
+        "Expected hidden size (2, 2, 4), got [2, 2, 7]: hidden float32[2,2,7] (here.py:N), at here.py:N. "
         "Give (layers * directions, batch, size).",
     ),
     "memory size": (
         RuntimeError,
         lambda: nn.LSTM(3, 4)(torch.ones(5, 2, 3), (torch.ones(1, 2, 4), torch.ones(1, 3, 4))),
-        "Expected hidden[1] size (1, 2, 4), got [1, 3, 4]: hidden[1] float32[1,3,4] (here.py:N). "
+        "Expected hidden[1] size (1, 2, 4), got [1, 3, 4]: hidden[1] float32[1,3,4] (here.py:N), at here.py:N. "
         "Give (layers * directions, batch, size).",
     ),
     "state of a batch": (
         RuntimeError,
         lambda: nn.RNN(3, 4)(torch.ones(5, 3), torch.ones(1, 1, 4)),
-        "For unbatched 2-D input, hx should also be 2-D but got 3-D tensor. "
-        "Give (layers * directions, size).",
+        "For unbatched 2-D input, hx should also be 2-D but got 3-D tensor: input float32[5,3] (here.py:N), "
+        "hx float32[1,1,4] (here.py:N), at here.py:N. Give (layers * directions, size).",
     ),
     "axes": (
         ValueError,
         lambda: nn.RNN(3, 4)(torch.ones(3)),
-        "RNN: Expected input to be 2D or 3D, got 1D instead",
+        "RNN: Expected input to be 2D or 3D, got 1D instead: input float32[3] (here.py:N), at here.py:N. "
+        "Give (steps, batch, size), or leave out the batch.",
     ),
     "no steps": (
         RuntimeError,
         lambda: nn.RNN(3, 4)(torch.ones(0, 2, 3)),
-        "Expected sequence length to be larger than 0 in RNN. Give at least one step.",
+        "Expected sequence length to be larger than 0 in RNN: input float32[0,2,3] (here.py:N), "
+        "at here.py:N. Give at least one step.",
     ),
     "no units": (ValueError, lambda: nn.GRU(3, 0), "hidden_size must be greater than zero"),
     "projection": (
@@ -74,19 +76,19 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "unsorted": (
         RuntimeError,
         lambda: rnn.pack_padded_sequence(torch.ones(4, 2), [2, 4]),
-        "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
+        "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True, at here.py:N. "
         "Pass enforce_sorted=False.",
     ),
     "empty sequence": (
         RuntimeError,
         lambda: rnn.pack_padded_sequence(torch.ones(4, 2), [4, 0]),
-        "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0. "
-        "Leave empty sequences out.",
+        "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0, "
+        "at here.py:N. Leave empty sequences out.",
     ),
     "number of lengths": (
         RuntimeError,
         lambda: rnn.pack_padded_sequence(torch.ones(4, 2), [4]),
-        "Expected `len(lengths)` to be equal to batch_size, but got 1 (batch_size=2). "
+        "Expected `len(lengths)` to be equal to batch_size, but got 1 (batch_size=2), at here.py:N. "
         "Give one length for each sequence.",
     ),
     "query's features": (
@@ -115,7 +117,9 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "mask of heads": (
         RuntimeError,
         lambda: nn.MultiheadAttention(8, 2)(*[torch.ones(3, 1, 8)] * 3, attn_mask=torch.ones(3, 4)),
-        "multi_head_attention: The shape of the attn_mask is (3, 4), but should be (3, 3) or (2, 3, 3).",
+        "multi_head_attention: The shape of the attn_mask is (3, 4), but should be (3, 3) or (2, 3, 3): "
+        "query float32[3,1,8] (here.py:N), key float32[3,1,8] (here.py:N), attn_mask float32[3,4] (here.py:N), "
+        "at here.py:N. Give it one row for each query, one column for each key.",
     ),
 }
 

@@ -66,6 +66,7 @@ REASONS: dict[tuple[str, str], str] = {
     ("lobpcg", "ortho_iparams"): "steers an iteration, and all eigenvalues are computed without one",
     ("lobpcg", "ortho_fparams"): "steers an iteration, and all eigenvalues are computed without one",
     ("lobpcg", "ortho_bparams"): "steers an iteration, and all eigenvalues are computed without one",
+    ("tridiagonal_solve", "partial_pivoting"): "rows are exchanged either way, which is at least as exact",
     ("gumbel_softmax", "eps"): "PyTorch has kept it without effect, too",
     ("set_flush_denormal", "mode"): "the result says that the setting is not supported, as in PyTorch",
     ("use_deterministic_algorithms", "mode"): ALWAYS,

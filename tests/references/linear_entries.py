@@ -194,6 +194,24 @@ def _exponential(a: Any) -> Any:
     return found if a.dtype.kind == "c" else found.real
 
 
+@entry("matrix_square_root")
+def _square_root(a: Any) -> Any:
+    found = over_batch(scipy.linalg.sqrtm, a.astype(complex))
+    return found if a.dtype.kind == "c" else numpy.where(abs(found.imag) > 1e-6, numpy.nan, found.real)
+
+
+@entry("tridiagonal_solution")
+def _tridiagonal_solution(a: Any, b: Any) -> Any:
+    size = a.shape[-1]
+    whole, rows = numpy.zeros((*a.shape[:-2], size, size), a.dtype), numpy.arange(size)
+    whole[..., rows[:-1], rows[1:]] = a[..., 0, :-1]
+    whole[..., rows, rows] = a[..., 1, :]
+    whole[..., rows[1:], rows[:-1]] = a[..., 2, 1:]
+    return (
+        numpy.linalg.solve(whole, b) if b.ndim == a.ndim else numpy.linalg.solve(whole, b[..., None])[..., 0]
+    )
+
+
 @entry("matrix_power")
 def _matrix_power(a: Any, power: int) -> Any:
     found = numpy.broadcast_to(numpy.eye(a.shape[-1]), a.shape)

@@ -13,7 +13,7 @@ from twofold.frontend.attention_backends import need_backend
 from twofold.frontend.sampling import dropout, stream
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.contraction.attention import attention
-from twofold.runtime.tracing import message
+from twofold.runtime.tracing import message as _message
 
 Tensor = _core.Tensor
 
@@ -52,7 +52,7 @@ scaled_dot_product_attention.autocast = "lower"  # type: ignore[attr-defined]
 
 def _need(fits: bool, what: str, fix: str, **operands: Any) -> None:
     if not fits:
-        raise RuntimeError(message(f"multi_head_attention: {what}", fix, **operands))
+        raise RuntimeError(_message(f"multi_head_attention: {what}", fix, **operands))
 
 
 def _check(

@@ -9,7 +9,7 @@ import numpy
 from twofold import _core
 from twofold.frontend.creation import tensor
 from twofold.ops.base import apply
-from twofold.runtime.tracing import message
+from twofold.runtime.tracing import message as _message
 
 Tensor = _core.Tensor
 
@@ -22,10 +22,10 @@ def _known(name: str, lengths: Tensor, batch: int) -> numpy.ndarray | None:
     """Lengths as an array, None above a placeholder; raises where they do not fit the batch."""
     if lengths.dtype.kind not in "iu":
         what = f"ctc_loss: {name} must be integral, not {lengths.dtype.name}"
-        raise RuntimeError(message(what, "Convert it with .long().", **{name: lengths}))
+        raise RuntimeError(_message(what, "Convert it with .long().", **{name: lengths}))
     if tuple(lengths.shape) != (batch,):
         what = f"ctc_loss: {name} must be of size batch_size {batch}, not {tuple(lengths.shape)}"
-        raise RuntimeError(message(what, "Give a length for each sequence.", **{name: lengths}))
+        raise RuntimeError(_message(what, "Give a length for each sequence.", **{name: lengths}))
     return None if lengths._is_symbolic else lengths._read()
 
 
@@ -33,10 +33,10 @@ def _padded(targets: Tensor, counts: numpy.ndarray | None) -> Tensor:
     """Targets one after the other as one row each."""
     if counts is None:
         what = "ctc_loss: targets in one vector need lengths that are known"
-        raise RuntimeError(message(what, "Give a matrix.", targets=targets))
+        raise RuntimeError(_message(what, "Give a matrix.", targets=targets))
     if int(counts.sum()) != targets.shape[0]:
         what = f"ctc_loss: target_lengths add up to {int(counts.sum())}, but there are {targets.shape[0]} targets"
-        raise RuntimeError(message(what, "Give lengths that add up to all targets.", targets=targets))
+        raise RuntimeError(_message(what, "Give lengths that add up to all targets.", targets=targets))
     starts = numpy.cumsum(counts) - counts
     positions = starts[:, None] + numpy.arange(counts.max(initial=0))[None, :]
     if not targets.shape[0]:
@@ -69,7 +69,7 @@ def ctc_loss(
     """
     if log_probs.ndim not in (2, 3):
         what = f"ctc_loss: log_probs of {log_probs.ndim} axes"
-        raise RuntimeError(message(what, "Give (frames, batch, classes).", log_probs=log_probs))
+        raise RuntimeError(_message(what, "Give (frames, batch, classes).", log_probs=log_probs))
     single = log_probs.ndim == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
@@ -77,20 +77,20 @@ def ctc_loss(
     frames, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         what = f"ctc_loss: blank {blank} must be in label range, 0 to {classes - 1}"
-        raise RuntimeError(message(what, "Use the number of a class.", log_probs=log_probs))
+        raise RuntimeError(_message(what, "Use the number of a class.", log_probs=log_probs))
     lengths, counts = (_numbers(given).reshape((-1,)) for given in (input_lengths, target_lengths))
     known = _known("input_lengths", lengths, batch), _known("target_lengths", counts, batch)
     if known[0] is not None and batch and not 0 <= known[0].min() <= known[0].max() <= frames:
         wrong = known[0].min() if known[0].min() < 0 else known[0].max()
         what = f"ctc_loss: Expected input_lengths to have value at most {frames}, but got {wrong}"
         fix = "Give for each sample how many of the frames are its own."
-        raise RuntimeError(message(what, fix, log_probs=log_probs))
+        raise RuntimeError(_message(what, fix, log_probs=log_probs))
     targets = _padded(targets, known[1]) if targets.ndim == 1 else targets
     if known[1] is not None and batch and not 0 <= known[1].min() <= known[1].max() <= targets.shape[1]:
         wrong = known[1].min() if known[1].min() < 0 else known[1].max()
         what = f"ctc_loss: a target of length {wrong} in targets of shape {tuple(targets.shape)}"
         fix = "Give for each sample how many of its labels count."
-        raise RuntimeError(message(what, fix, targets=targets))
+        raise RuntimeError(_message(what, fix, targets=targets))
     options = (int(blank), bool(zero_infinity), True)
     losses = apply("ctc_losses", log_probs, targets, lengths, counts, attrs=options)
     if single and reduction == "none":

@@ -8,7 +8,7 @@ from twofold import _core
 from twofold.frontend.install import PUBLIC, guarded
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import FUNCTIONS, apply
-from twofold.runtime.tracing import message
+from twofold.runtime.tracing import message as _message
 
 Tensor = _core.Tensor
 
@@ -99,7 +99,7 @@ def _check_bags(input: Tensor, offsets: Tensor | None, weights: Tensor | None, m
         what = f"embedding_bag: If per_sample_weights ({tuple(weights.shape)}) is not None, then it must have the "
         what += f"same shape as the input ({tuple(input.shape)})"
         fix = "Give a weight for each index."
-        raise ValueError(message(what, fix, input=input, per_sample_weights=weights))
+        raise ValueError(_message(what, fix, input=input, per_sample_weights=weights))
     if weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
@@ -111,32 +111,32 @@ def _check_bags(input: Tensor, offsets: Tensor | None, weights: Tensor | None, m
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
             )
             what += f"length sequences. However, found offsets of type {type(offsets)}"
-            raise ValueError(message(what, "Leave offsets out.", input=input, offsets=offsets))
+            raise ValueError(_message(what, "Leave offsets out.", input=input, offsets=offsets))
         return
     if input.ndim != 1:
         what = f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}"
-        raise ValueError(message(what, "Reshape it.", input=input))
+        raise ValueError(_message(what, "Reshape it.", input=input))
     if offsets is None or offsets.ndim != 1:
         what = f"offsets has to be a 1D Tensor but got {offsets if offsets is None else offsets.ndim}"
         fix = "Give where each bag begins, or indices with a row for each bag."
-        raise ValueError(message(what, fix, input=input, offsets=offsets))
+        raise ValueError(_message(what, fix, input=input, offsets=offsets))
 
 
 def _check_offsets(offsets: Tensor, count: int, last: bool) -> None:
     """Raise for offsets that do not begin at 0, or end behind the input."""
     if last and not offsets.shape[0]:
         what = "include_last_offset: number of offset should be at least 1"
-        raise RuntimeError(message(what, "Give the end of the last bag.", offsets=offsets))
+        raise RuntimeError(_message(what, "Give the end of the last bag.", offsets=offsets))
     if offsets._is_symbolic or not offsets.shape[0]:
         return
     ends = offsets._read()[[0, -1]]
     if ends[0] != 0:
         what = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
         what += f"However, got {ends[0]}"
-        raise RuntimeError(message(what, "Begin with 0.", offsets=offsets))
+        raise RuntimeError(_message(what, "Begin with 0.", offsets=offsets))
     if ends[1] > count:
         what = f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {ends[1]}"
-        raise RuntimeError(message(what, f"Use offsets of at most {count}.", offsets=offsets))
+        raise RuntimeError(_message(what, f"Use offsets of at most {count}.", offsets=offsets))
 
 
 def embedding_bag(

@@ -19,7 +19,7 @@ from twofold.ops.promotion import autocast as _autocast
 from twofold.ops.signatures import positional as _positional
 from twofold.ops.signatures import shows as _shows
 from twofold.runtime.tracing import here as _here
-from twofold.runtime.tracing import message
+from twofold.runtime.tracing import message as _message
 
 Tensor = _core.Tensor
 
@@ -74,7 +74,7 @@ def _in_order(
     def by_weight(input: Tensor, target: Tensor, weight: Tensor, kwargs: dict[str, Any]) -> Tensor:
         if weight.shape != input.shape:
             what = f"Weights and input must have the same size, got {tuple(weight.shape)} and {tuple(input.shape)}"
-            raise ValueError(message(what, "Give a weight for each element.", weight=weight, input=input))
+            raise ValueError(_message(what, "Give a weight for each element.", weight=weight, input=input))
         reduction = kwargs.pop("reduction", "mean")
         each = function(input, target, reduction="none", **kwargs) * weight
         if reduction != "mean" or not over_weights:
@@ -312,18 +312,18 @@ def gaussian_nll_loss(
     if not isinstance(var, Tensor):
         if var < 0:
             fix = "Give variances, such as exp of what a network returns."
-            raise ValueError(message("var has negative entry/entries", fix))
+            raise ValueError(_message("var has negative entry/entries", fix))
         var = FUNCTIONS["full"](tuple(input.shape), float(var), dtype=input.dtype)
     elif not var._is_symbolic and bool((var < 0).any()):
         fix = "Give variances, such as exp of what a network returns."
-        raise ValueError(message("var has negative entry/entries", fix))
+        raise ValueError(_message("var has negative entry/entries", fix))
     if tuple(var.shape) != tuple(input.shape):
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = var.unsqueeze(-1)
         elif var.ndim != input.ndim:
             what = f"var is of incorrect size: {tuple(var.shape)} for input of {tuple(input.shape)}"
             fix = "Give the same shape, or one without the last axis."
-            raise ValueError(message(what, fix, var=var, input=input))
+            raise ValueError(_message(what, fix, var=var, input=input))
     # the limit is a constant for gradients
     safe = var + (var.detach().clamp(min=eps) - var.detach())
     each = 0.5 * (safe.log() + (input - target) ** 2 / safe)
@@ -354,14 +354,14 @@ def linear_cross_entropy(
     """
     if input.ndim not in (1, 2):
         what = f"expected input with dimensionality 1 or 2, got {input.ndim}"
-        raise RuntimeError(message(what, "Give (batch, features), or a row.", input=input))
+        raise RuntimeError(_message(what, "Give (batch, features), or a row.", input=input))
     if linear_weight.ndim < 2:
         what = f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}"
-        raise RuntimeError(message(what, "Give (classes, features).", linear_weight=linear_weight))
+        raise RuntimeError(_message(what, "Give (classes, features).", linear_weight=linear_weight))
     shape = tuple(linear_weight.shape[:-1])
     if input.ndim == 1 and len(shape) > 1:
         what = f"a linear_weight of shape {tuple(linear_weight.shape)} needs input with a batch"
-        raise RuntimeError(message(what, "Use unsqueeze(0).", input=input, linear_weight=linear_weight))
+        raise RuntimeError(_message(what, "Use unsqueeze(0).", input=input, linear_weight=linear_weight))
     flat = linear_weight.reshape((math.prod(shape), linear_weight.shape[-1]))
     bias = None if linear_bias is None else linear_bias.reshape((math.prod(shape),))
     scores = PUBLIC["linear"](input, flat, bias).reshape((*input.shape[:-1], *shape))

@@ -10,7 +10,7 @@ import numpy
 from twofold import _core
 from twofold.frontend.creation import tensor
 from twofold.ops.base import FUNCTIONS
-from twofold.runtime.tracing import message
+from twofold.runtime.tracing import message as _message
 
 Tensor = _core.Tensor
 
@@ -115,18 +115,18 @@ def _checked(lengths: numpy.ndarray, batch: int, longest: int, enforce_sorted: b
         what = (
             f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.size} (batch_size={batch})"
         )
-        raise RuntimeError(message(what, "Give one length for each sequence."))
+        raise RuntimeError(_message(what, "Give one length for each sequence."))
     if batch and lengths.min() <= 0:
         what = (
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
-        raise RuntimeError(message(what, "Leave empty sequences out."))
+        raise RuntimeError(_message(what, "Leave empty sequences out."))
     if enforce_sorted and (numpy.diff(lengths) > 0).any():
         what = "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True"
-        raise RuntimeError(message(what, "Pass enforce_sorted=False."))
+        raise RuntimeError(_message(what, "Pass enforce_sorted=False."))
     if batch and lengths.max() > longest:
         what = f"a sequence of length {int(lengths.max())} in a tensor of {longest} steps"
-        raise RuntimeError(message(what, "Give lengths that fit."))
+        raise RuntimeError(_message(what, "Give lengths that fit."))
 
 
 def pack_padded_sequence(
