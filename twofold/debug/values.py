@@ -171,7 +171,7 @@ def _named(recording: Recording, name: str, frames: Frames) -> Held:
     """What a variable held last: a value, or a list or other object with values in it."""
     recording.calls += frames.storage.derived.values()  # views of what was written to
     there = {call.result for call in calls_inside(recording.calls)} | set(recording.given)
-    held = frames.held.get(name, ())
+    held: list[Held] = frames.held.get(name, [])
     return next((one for one in reversed(held) if there.issuperset(numbers_of(one))), None)
 
 
