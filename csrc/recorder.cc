@@ -152,8 +152,7 @@ bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mas
     if (!value) continue;
     if (value->failed) return realise(value);
     if (!value->pending || is_future_input(value)) continue;
-    if (value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled)) {
-      // Another thread's value, or a parameter updated in this trace: a step ends here.
+    if (ends_step(value)) {
       *again = true;
       return realise(value);
     }

@@ -98,8 +98,7 @@ class Recorder {
   bool is_expected(Ref operand, const Value* value) const {
     if (value->failed || value->deferred) return false;
     if (!value->pending) return value->leaf_stamp == stamp_ && operand == ~value->leaf_number && (leaf_of(value) == value || holds_elements(value));
-    const bool is_updated = value->is_leaf && value->requires_grad && grad_enabled;
-    return operand == value->index && value->owner == this && !in_flight(value) && !is_updated;
+    return operand == value->index && !ends_step(value);
   }
   // Of the number that has so many numbers before it among the operands.
   bool is_expected(Ref operand, const Type* scalar_type, size_t before) const {
@@ -203,6 +202,11 @@ class Recorder {
   bool autocast = false;  // whether operations choose the dtype of their operands
   uint8_t autocast_dtype = kBFloat16;
   // Eager mode: asked for, or because a debugger steps through the program.
+  // Whether a pending value ends the step before a call of it is recorded: it is another thread's, or a parameter that was updated in
+  // this trace.
+  bool ends_step(const Value* value) const {
+    return value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled);
+  }
   bool runs_at_once() const { return eager || (tracing_possible && is_traced()); }
   static bool is_traced();
   static bool tracing_possible;  // a trace function has been set in this process

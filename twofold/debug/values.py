@@ -176,7 +176,7 @@ def _named(recording: Recording, name: str, frames: Frames) -> Held:
 
 
 def _computed(recording: Recording, numbers: set[int]) -> tuple[dict[int, Any], int]:
-    """Values by number, of what some depend on, and how many calls it took."""
+    """Values that some depend on, by the numbers of their calls, and how many calls were computed."""
     inside = {one: around for around in recording.calls for one in numbers if _is_inside(around, one)}
     arounds = [one for one in recording.calls if any(one is around for around in inside.values())]
     needed, calls = numbers - set(inside), []

@@ -24,7 +24,7 @@ _zeros_like = CREATION["zeros_like"]
 
 
 class Adamax(Optimizer):
-    """Adam with the decaying maximum of the gradient in place of the root of its mean square.
+    """Adam with the decaying maximum of the gradient instead of the root of its mean square.
 
     Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 2.
 
