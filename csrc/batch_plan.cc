@@ -8,6 +8,7 @@
 #include "batch_numbers.h"
 #include "batch_scratch.h"
 #include "cache.h"
+#include "executable.h"
 
 namespace twofold {
 namespace {
@@ -31,7 +32,7 @@ class BatchPlanner {
     if (trace_.entries.size() < kFewest) return true;
     unite_numbers(provenance);
     FoundBodies found;
-    if (!find_bodies(canonical_, plan_->refs, provenance, found)) return false;
+    if (settings.batching != Batching::kCallsAtOnce && !find_bodies(canonical_, plan_->refs, provenance, found)) return false;
     const size_t references = plan_->refs.size();
     take_bodies(found);
     give_keys();

@@ -1,4 +1,4 @@
-// Programs of batched calls of an op instance, for a batch axis of any length.
+// Programs of batched calls of an op instance or a body, for a batch axis of any length.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,29 @@
 #include <vector>
 
 #include "template.h"
+#include "trace.h"
 
 namespace twofold {
 
-// The programs of an op instance whose operands in `mask` have the batch axis.
+// A call in a body.
+struct Member {
+  SignatureRef signature;
+  std::vector<Ref> operands;  // an earlier member, or ~k for input k
+};
+
+// The programs of members of which the inputs in `mask` have the batch axis.
 class BatchFamily {
  public:
-  explicit BatchFamily(uint64_t operands) : mask(operands) {}
+  explicit BatchFamily(uint64_t inputs) : mask(inputs) {}
 
   const uint64_t mask;
   // The program for `count` calls; null if there is none, or none yet.
   ProgramRef program_for(int64_t count);
-  // Whether Python should be asked for a program now: once there were `worth` calls, which outweigh planning.
-  bool wants_plan(int64_t count, int64_t worth = kWorthPlanning);
+  // What Python should be asked for now: a saved plan once calls outweigh looking for it, one that it makes once there were `worth` calls.
+  enum class Wanted : uint8_t { kNothing, kSaved, kMade };
+  Wanted wanted(int64_t count, int64_t worth = kWorthPlanning);
+  // The integers that plans are for beside the batch size: sizes of the inputs, then those in attributes of the members.
+  void set_numbers(std::vector<int64_t> numbers);
   // Whether there is a program for some batch size.
   bool is_ready() const { return !plans_.list.empty(); }
   // Adds the plan of Python, or None if these calls cannot be batched; false with a Python error set.
@@ -31,16 +41,19 @@ class BatchFamily {
  private:
   static constexpr size_t kRecent = 16;
   static constexpr int64_t kWorthPlanning = 256;  // calls of one operation: about what planning its program costs
+  static constexpr int64_t kLooksBefore = 8;  // looking for a saved plan costs about so much less
 
   Plans<std::shared_ptr<const ProgramTemplate>> plans_;
   std::vector<std::pair<int64_t, ProgramRef>> recent_;  // the last programs, by number of calls
   int64_t calls_ = 0;
-  bool asked_ = false;
+  bool asked_ = false, looked_ = false;
+  std::vector<int64_t> values_;  // what plans are for: a batch size, which is set for each, and the other integers
 };
 
 constexpr const char* kBatchCapsule = "twofold.batch";
-// The capsule of a family for Python; null with a Python error set.
-PyObject* batch_capsule(std::shared_ptr<BatchFamily> family);
+// Asks Python for a plan of members that return `outputs`; false with a Python error set.
+bool ask_for_batch(const std::shared_ptr<BatchFamily>& family, BatchFamily::Wanted wanted, const std::vector<Member>& members,
+                   const std::vector<uint32_t>& outputs, const std::vector<Type*>& inputs, int64_t count);
 
 // The program of `count` calls of an op instance, null if there is none; false with a Python error set.
 bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRef* out);

@@ -202,7 +202,7 @@ class Run : public BatchRun {
     const Body& body = *launch.body;
     std::vector<PoolMemory> values;
     values.reserve(body.members.size());
-    for (const Body::Member& member : body.members) values.emplace_back(static_cast<size_t>(member.signature->output->nbytes));
+    for (const Member& member : body.members) values.emplace_back(static_cast<size_t>(member.signature->output->nbytes));
     for (uint32_t call = 0; call < launch.members; ++call) {
       for (size_t k = 0; k < body.members.size(); ++k) {
         pointers_.clear();

@@ -48,40 +48,10 @@ class CallCounts {
 };
 auto& call_counts = *new CallCounts();
 
-// A member as Python reads it.
-PyObject* described(const Body::Member& member) {
-  const Signature* s = member.signature.get();
-  Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
-  Owned operands(PyList_New(static_cast<Py_ssize_t>(member.operands.size())));
-  if (!types || !operands) return nullptr;
-  for (size_t k = 0; k < member.operands.size(); ++k) {
-    PyObject* number = PyLong_FromLong(member.operands[k]);
-    if (!number) return nullptr;
-    PyList_SET_ITEM(operands.object, static_cast<Py_ssize_t>(k), number);
-  }
-  return PyTuple_Pack(4, s->operation->python, s->attributes->tuple, types.object, operands.object);
-}
-
-// Asks Python for a plan; false with a Python error set.
-bool ask(const Body& body, const std::shared_ptr<BatchFamily>& family, int64_t count) {
-  const auto inputs = static_cast<Py_ssize_t>(body.inputs.size());
-  const Owned capsule(batch_capsule(family));
-  const Owned members(PyList_New(0)), outputs(PyList_New(0)), flags(PyTuple_New(inputs));
-  const Owned types(types_tuple(body.inputs.data(), body.inputs.size()));
-  if (!capsule || !members || !outputs || !flags || !types) return false;
-  for (const Body::Member& member : body.members) {
-    const Owned one(described(member));
-    if (!one || PyList_Append(members.object, one.object) < 0) return false;
-  }
-  for (uint32_t output : body.outputs) {
-    const Owned one(PyLong_FromUnsignedLong(output));
-    if (!one || PyList_Append(outputs.object, one.object) < 0) return false;
-  }
-  for (Py_ssize_t k = 0; k < inputs; ++k) PyTuple_SET_ITEM(flags.object, k, Py_NewRef(family->mask >> k & 1 ? Py_True : Py_False));
-  const Owned result(PyObject_CallFunction(hooks.plan_body, "OOOOOL", capsule.object, members.object, outputs.object, types.object,
-                                           flags.object, static_cast<long long>(count)));
-  if (result.object != Py_True) family->ask_again();
-  return static_cast<bool>(result);
+// Asks Python for a program for `count` calls, or of one call alone, if there were enough; false with a Python error set.
+bool ask(const Body& body, const std::shared_ptr<BatchFamily>& family, int64_t calls, int64_t worth, int64_t count) {
+  const BatchFamily::Wanted wanted = family->wanted(calls, worth);
+  return wanted == BatchFamily::Wanted::kNothing || ask_for_batch(family, wanted, body.members, body.outputs, body.inputs, count);
 }
 
 class BodyFinder {
@@ -105,7 +75,7 @@ class BodyFinder {
       found.bodies.push_back(kind.body);
       BatchFamily& family = *kind.body->family;
       if (family.is_ready()) continue;
-      if (family.wants_plan(kind.calls, kWorthPlanning) && !ask(*kind.body, kind.body->family, std::max<int64_t>(2, kind.calls))) return false;
+      if (!ask(*kind.body, kind.body->family, kind.calls, kWorthPlanning, std::max<int64_t>(2, kind.calls))) return false;
       if (!family.is_ready()) found.waiting.push_back(kind.body->family);
     }
     std::erase_if(found.calls, [](const BodyCall& call) { return !call.body->family->is_ready(); });
@@ -473,15 +443,15 @@ bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, 
 
 bool body_program(const Body& body, int64_t count, ProgramRef* out) {
   *out = body.family->program_for(count);
-  if (*out || !body.family->wants_plan(count, kWorthPlanning)) return true;
-  if (!ask(body, body.family, count)) return false;
+  if (*out) return true;
+  if (!ask(body, body.family, count, kWorthPlanning, count)) return false;
   *out = body.family->program_for(count);
   return true;
 }
 
 bool runs_alone(const Body& body, int64_t calls, bool* ready) {
   BatchFamily& alone = *body.alone;
-  if (!alone.is_ready() && alone.wants_plan(calls, kWorthPlanningAlone) && !ask(body, body.alone, 1)) return false;
+  if (!alone.is_ready() && !ask(body, body.alone, calls, kWorthPlanningAlone, 1)) return false;
   *ready = alone.is_ready();
   return true;
 }

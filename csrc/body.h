@@ -15,11 +15,6 @@ namespace twofold {
 
 // A body, which all of its calls share.
 struct Body {
-  struct Member {
-    SignatureRef signature;
-    std::vector<Ref> operands;  // an earlier member, or ~k for input k
-  };
-
   explicit Body(uint64_t varying) : family(std::make_shared<BatchFamily>(varying)), alone(std::make_shared<BatchFamily>(0)) {}
   uint64_t mask() const { return family->mask; }  // the inputs that have the batch axis
   size_t memory() const;

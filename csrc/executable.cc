@@ -263,7 +263,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     const Awake workers;
     const profile::Run profiled(*this, provenance);
     const Tier tier = settings.tier;
-    const bool whole = tier == Tier::kFused || (tier == Tier::kAuto && settings.batching != Batching::kAtOnce);
+    const bool whole = tier == Tier::kFused || (tier == Tier::kAuto && settings.batching < Batching::kAtOnce);
     if (!fused_ && whole && !find_program(tier == Tier::kFused, provenance, interrupts)) return false;
     if (watch && whole && fused_ && !fused_->tells_finite && !asked_to_tell_ && !ask_to_tell(tier == Tier::kFused, provenance, interrupts)) {
       return false;

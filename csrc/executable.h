@@ -19,8 +19,8 @@ namespace twofold {
 
 enum class Tier : uint8_t { kAuto, kUnfused, kFused };
 
-// kAtOnce runs every trace in batches if possible, and plans each launch at first sight, for tests.
-enum class Batching : uint8_t { kOff, kAuto, kAtOnce };
+// kAtOnce runs every trace in batches if possible, and plans each launch at first sight, for tests; kCallsAtOnce knows no bodies.
+enum class Batching : uint8_t { kOff, kAuto, kAtOnce, kCallsAtOnce };
 
 // Anomaly detection: of all results, or of those of backward passes, for NaN only.
 enum class Anomaly : uint8_t { kOff, kAll, kBackward };

@@ -99,7 +99,6 @@ const HookSlot kHooks[] = {
     {"template_program", &hooks.template_program},
     {"plan_trace", &hooks.plan_trace},
     {"plan_batch", &hooks.plan_batch},
-    {"plan_body", &hooks.plan_body},
     {"log_batches", &hooks.log_batches},
     {"bad_value", &hooks.bad_value},
 };
@@ -482,8 +481,8 @@ void bind_functions(nb::module_& m) {
   });
   m.def("tells_finite", [] { return settings.tells_finite; });
   m.def("set_batching", [](const std::string& name) {
-    static const char* const names[] = {"off", "auto", "at_once"};
-    return exchanged(settings.batching, names, name, "batching is off, auto or at_once");
+    static const char* const names[] = {"off", "auto", "at_once", "calls_at_once"};
+    return exchanged(settings.batching, names, name, "batching is off, auto, at_once or calls_at_once");
   });
   m.def("ask_again", [](nb::handle capsule) { executable_in(capsule)->ask_again(); });
   m.def("at_work", &at_work, "A thread begins or ends work that the end of the process does not wait for.");

@@ -174,9 +174,8 @@ struct Hooks {
   PyObject* template_program = nullptr;   // (template, values, whether to make none) -> plan of the program or None
   PyObject* plan_trace = nullptr;         // (executable, which numbers are symbols, wait, locations of its first and last entry) -> whether a plan comes
   PyObject* log_batches = nullptr;    // (locations of first and last entry, calls, launches, calls alone by cause): for the log, or null
-  PyObject* plan_batch = nullptr;         // (family, op, attrs, input types, which have the leading axis, its length) -> whether a plan may come
-  PyObject* plan_body = nullptr;  // (family, members as (op, attrs, input types, operands), outputs, input types, which have the leading axis,
-                                  // its length) -> whether a plan may come
+  PyObject* plan_batch = nullptr;  // (family, members as (op, attrs, operands), outputs, input types, which have the leading axis, its length,
+                                   // whether to make none) -> whether a plan may come
   PyObject* dtype_class = nullptr;        // of dtypes, which are equal only to themselves
   PyObject* size_class = nullptr;         // of shapes, a tuple
   PyObject* symbol_class = nullptr;       // of numbers that stand for sizes

@@ -10,6 +10,7 @@ that level: for what LLVM makes, and with symbols in place of all sizes, for the
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import pickle
 import subprocess
@@ -43,33 +44,48 @@ def kernels(level: str, templates: str) -> dict[str, bytes]:
 
 
 def batches(level: str, _: str) -> dict[str, bytes]:
-    """Objects of all kernels of programs that run in batches, each launch planned for any number of calls."""
-    collecting = _collecting(level)
-    import structure_programs
-
+    """Plans for symbolic sizes of launches of programs that run in batches, and objects of their kernels."""
     from twofold import _core
 
-    _core.set_batching("at_once")
-    for step in structure_programs.programs():
-        for _ in range(_TURNS):
-            step()
-    return collecting.objects
+    def run() -> None:
+        import structure_programs
+
+        for mode in ("calls_at_once", "at_once"):  # single operations, then with bodies
+            _core.set_batching(mode)
+            for step in structure_programs.programs():
+                for _ in range(_TURNS):
+                    step()
+
+    return _planned(level, run)
 
 
 def plans(level: str, templates: str) -> dict[str, bytes]:
     """Plans for symbolic sizes of the operations of the programs, and objects of the kernels that these call."""
-    collecting = _collecting(level)
     from twofold import _core
+
+    _core.set_tier("unfused")
+    _core.set_batching("off")
+    _core.set_templates(templates)
+
+    def run() -> None:
+        import structure_programs
+
+        for step in itertools.chain(_steps(), structure_programs.programs()):
+            step()
+
+    return _planned(level, run)
+
+
+def _planned(level: str, run: Callable[[], None]) -> dict[str, bytes]:
+    """What ``run`` plans and compiles."""
+    collecting = _collecting(level)
     from twofold.compiler import saved_plans
     from twofold.compiler.disk_cache import DiskCache
 
     with tempfile.TemporaryDirectory() as empty:
         made = saved_plans.SavedPlans(DiskCache(empty), "build", sys.maxsize, sys.maxsize)
         saved_plans._saved.append(made)
-        _core.set_tier("unfused")
-        _core.set_templates(templates)
-        for step in _steps():
-            step()
+        run()
         atexit.unregister(made.flush)
         return collecting.objects | made.for_package()
 

@@ -18,7 +18,11 @@ import twofold.dynet as dy
 from twofold import nn
 from twofold.nn import functional
 
-_WORDS, _CLASSES, _WIDTH, _SAMPLES = 40, 5, 24, 12
+_WORDS, _CLASSES, _SAMPLES = 40, 5, 12
+_WIDTH = 24
+_SIZES = (24, 24), (100, 128)
+"""Of embeddings and of what cells compute: equal and small, and others; between them plans of products differ."""
+
 _RANDOM = random.Random(0)
 
 
@@ -29,11 +33,11 @@ def _words(least: int, most: int) -> list[int]:
 class _TreeLSTM(nn.Module):
     """Tai, Socher, Manning, Improved Semantic Representations From Tree-Structured LSTM Networks, 2015; binary."""
 
-    def __init__(self) -> None:
+    def __init__(self, embedded: int, width: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(_WORDS, _WIDTH)
-        self.leaf, self.inner = nn.Linear(_WIDTH, 3 * _WIDTH), nn.Linear(2 * _WIDTH, 5 * _WIDTH)
-        self.output = nn.Linear(_WIDTH, _CLASSES)
+        self.embedding = nn.Embedding(_WORDS, embedded)
+        self.leaf, self.inner = nn.Linear(embedded, 3 * width), nn.Linear(2 * width, 5 * width)
+        self.output = nn.Linear(width, _CLASSES)
 
     def forward(self, words: list[int], hidden: list[Any]) -> tuple[Any, Any]:
         if len(words) == 1:
@@ -48,9 +52,9 @@ class _TreeLSTM(nn.Module):
         return hidden[-1], c
 
 
-def trees() -> Iterator[Step]:
+def trees(embedded: int, width: int) -> Iterator[Step]:
     """A class at every node, or at the root."""
-    net = _TreeLSTM()
+    net = _TreeLSTM(embedded, width)
 
     def loss(every: bool) -> Any:
         total = 0.0
@@ -64,6 +68,55 @@ def trees() -> Iterator[Step]:
 
     yield from training(net, lambda: loss(True))
     yield from training(net, lambda: loss(False))
+
+
+class _VectorTree(nn.Module):
+    """The same over vectors, with weights that the program holds itself, and a product for each child's forget gate."""
+
+    def __init__(self, embedded: int, width: int) -> None:
+        super().__init__()
+        self.embedding = nn.Parameter(torch.randn(_WORDS, embedded) * 0.1)
+        self.leaf, self.inner = nn.Linear(embedded, 3 * width, bias=False), nn.Linear(2 * width, 3 * width)
+        self.forget = nn.ModuleList([nn.Linear(width, width) for _ in range(2)])
+        self.output = nn.Linear(width, _CLASSES)
+
+    def forward(self, words: list[int], hidden: list[Any]) -> tuple[Any, Any]:
+        if len(words) == 1:
+            i, o, u = functional.linear(self.embedding[words[0]], self.leaf.weight, self.inner.bias).chunk(3)
+            c = torch.sigmoid(i) * torch.tanh(u)
+        else:
+            cut = _RANDOM.randint(1, len(words) - 1)
+            (a, left), (b, right) = self(words[:cut], hidden), self(words[cut:], hidden)
+            i, o, u = self.inner(torch.cat((a, b))).chunk(3)
+            f, g = (torch.sigmoid(own(h)) for own, h in zip(self.forget, (a, b), strict=True))
+            c = torch.sigmoid(i) * torch.tanh(u) + f * left + g * right
+        hidden.append(torch.sigmoid(o) * torch.tanh(c))
+        return hidden[-1], c
+
+
+def vectors(embedded: int, width: int) -> Iterator[Step]:
+    """Trees over vectors, without an axis for samples: a class at every node, at the root, or a score."""
+    net = _VectorTree(embedded, width)
+
+    def loss(kind: str, samples: int) -> Any:
+        total: Any = 0.0
+        for _ in range(samples):
+            hidden: list[Any] = []
+            net(_words(3, 9), hidden)
+            if kind == "every":
+                y = torch.tensor([_RANDOM.randrange(_CLASSES) for _ in hidden])
+                scores = functional.linear(torch.stack(hidden), net.output.weight)
+                own = functional.cross_entropy(scores, y, reduction="sum")
+            elif kind == "root":
+                own = -torch.log_softmax(net.output(hidden[-1]), 0)[_RANDOM.randrange(_CLASSES)]
+            else:
+                weights = torch.softmax(torch.stack(hidden) @ hidden[-1], 0)
+                own = ((weights @ torch.stack(hidden) - hidden[0]) ** 2).sum()
+            total = total + own
+        return total / samples
+
+    for kind, samples in (("every", 40), ("root", 12), ("score", 5)):  # launches of many, some and few calls
+        yield from training(net, lambda kind=kind, samples=samples: loss(kind, samples))
 
 
 def cells() -> Iterator[Step]:
@@ -133,4 +186,6 @@ def taggers() -> Iterator[Step]:
 
 def programs() -> Iterator[Step]:
     """Steps of all of them, each to be taken a few times."""
-    return itertools.chain(trees(), cells(), taggers())
+    return itertools.chain(
+        *[kind(*sizes) for kind in (trees, vectors) for sizes in _SIZES], cells(), taggers()
+    )

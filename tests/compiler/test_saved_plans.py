@@ -62,6 +62,23 @@ print(torch.stats().plans, torch.stats().plans_found, file=sys.stderr)
 """
 
 
+FEW_CALLS = """
+import sys
+import twofold as torch
+from twofold.compiler.saved_plans import saved_plans
+saved_plans()._archive = None
+torch.config.background_compile = False
+calls, given, made = map(int, sys.argv[1:])
+w = torch.linspace(-1, 1, given * made).reshape(made, given)
+x = torch.linspace(-2, 2, given * calls).reshape(calls, given)
+found = torch.stack([torch.tanh(torch.nn.functional.linear(row, w)) for row in x])
+with torch.no_batching():
+    assert torch.equal(found, torch.stack([torch.tanh(torch.nn.functional.linear(row, w)) for row in x]))
+print(torch.stats().batch_plans > 0)
+print(torch.stats().plans, torch.stats().plans_found, file=sys.stderr)
+"""
+
+
 class Run(NamedTuple):
     """What the program printed, and how many plans it made and found."""
 
@@ -313,3 +330,16 @@ def test_a_process_keeps_no_more_than_the_file_may_hold(tmp_path: Path) -> None:
     for key in keys:
         plans.keep(key, b"x" * 1000)
     assert sum(plans.read(key) is not None for key in keys) <= 4
+
+
+def test_launches_of_few_calls_of_other_widths_find_a_plan_that_is_not_worth_making(
+    script: Path, tmp_path: Path
+) -> None:
+    few = (40, 100, 130)
+    assert run(script, tmp_path / "empty", *few, program=FEW_CALLS, TWOFOLD_TIER="auto").printed == "False\n"
+    assert (
+        run(script, tmp_path / "filled", 400, 90, 150, program=FEW_CALLS, TWOFOLD_TIER="auto").printed
+        == "True\n"
+    )
+    second = run(script, tmp_path / "filled", *few, program=FEW_CALLS, TWOFOLD_TIER="auto")
+    assert second.printed == "True\n"

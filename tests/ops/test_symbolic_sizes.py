@@ -17,12 +17,14 @@ import samples as sampled
 
 from twofold import _core
 from twofold.compiler import templates, trace_templates
+from twofold.compiler.batches import Batch
 from twofold.compiler.compile import compile_graph
 from twofold.dtypes import bool_, float32
 from twofold.errors import TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
+from twofold.ir.types import tensor_type
 from twofold.ops.samples import Sample
 from twofold.transforms.derived import PULLBACK, Pullback, pullbacks_of, stable_graph, traits_of
 from twofold.transforms.vmap import batched_type
@@ -231,6 +233,30 @@ def test_calls_of_one_family_have_the_bits_of_calls_that_are_planned_one_by_one(
     assert [one for one, other in zip(*found, strict=True) if one != other] == []
 
 
+@pytest.mark.parametrize("count", [25, 40, 300])
+def test_a_plan_of_a_batch_serves_other_widths(count: int) -> None:
+    op, rng = REGISTRY["linear"], numpy.random.default_rng(count)
+
+    def arrays(given: int, made: int) -> list[Any]:
+        return [rng.normal(size=size).astype("f") for size in ((given,), (made, given), (made,))]
+
+    def batch(arrays: list[Any]) -> Batch:
+        types = tuple([tensor_type(float32, one.shape) for one in arrays])
+        return Batch(((op, (), (~0, ~1, ~2)),), (0,), types, (True, False, False))
+
+    x, *weights = arrays(140, 260)
+    own = batch([x, *weights])
+    plan = trace_templates.template_batch(batch(arrays(100, 200)), 30)
+    program = None if plan is None else instantiated(plan.encoded, [count, *own.numbers])
+    assert program is not None
+    graph = stable_graph(op, (), own.types)
+    rows = rng.normal(size=(count, 140)).astype("f")
+    alone = compile_graph(graph).program()
+    each = [run(alone, graph, [row, *weights]) for row in rows]
+    whole = Graph([], [input_node(0, batched_type(graph.outputs[0].type, count))])
+    assert run(program, whole, [rows, *weights]) == b"".join(each)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_of_a_batch_have_the_bits_of_calls_alone(name: str) -> None:
     """Of a batch longer than the one planned, for samples of each operand alone: the others are shared."""
@@ -239,8 +265,10 @@ def test_rows_of_a_batch_have_the_bits_of_calls_alone(name: str) -> None:
         graph = stable_graph(op, sample.attrs, sample.types)
         for position in range(min(len(sample.arrays), 3)):
             flags = [k == position for k in range(len(sample.arrays))]
-            found = trace_templates.template_batch(op, sample.attrs, sample.types, flags, planned)
-            program = None if found is None else instantiated(found.encoded, [rows])
+            members = ((op, sample.attrs, tuple([~k for k in range(len(sample.types))])),)
+            batch = Batch(members, (0,), tuple(sample.types), tuple(flags))
+            found = trace_templates.template_batch(batch, planned)
+            program = None if found is None else instantiated(found.encoded, [rows, *batch.numbers])
             if program is None:
                 continue
             whole = Graph([], [input_node(0, batched_type(graph.outputs[0].type, rows))])

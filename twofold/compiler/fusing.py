@@ -10,6 +10,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.compiler.background import Background
+from twofold.compiler.batches import Batch, add_plan
 from twofold.compiler.compile import TOTALS, FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import finite_checks
@@ -19,12 +20,9 @@ from twofold.compiler.portable_trace import PortableTrace, compiled
 from twofold.compiler.process import CompileProcess
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import Spans, spanned
-from twofold.compiler.trace_templates import Caller, Member, template_batch, template_body, template_trace
+from twofold.compiler.trace_templates import Caller, template_batch, template_trace
 from twofold.config import config
-from twofold.ir.node import Attributes
-from twofold.ir.op import Op
 from twofold.ir.text import format_graph
-from twofold.ir.types import TensorType
 
 _LONG = 200
 """Least number of instructions of a trace that is worth starting the compile worker for."""
@@ -182,83 +180,27 @@ def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int
 
 
 @spanned("plan batch")
-def _plan_batch(
-    family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
-) -> None:
-    found = template_batch(op, attrs, types, flags, count, _elsewhere())
-    _add_batch_plan(family, found, f"{op.name} of {', '.join(map(str, types))} for many calls at once")
+def _plan_batch(family: Any, batch: Batch, count: int) -> None:
+    add_plan(family, batch, template_batch(batch, count, _elsewhere()))
 
 
-def plan_batch(
-    family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
-) -> bool:
-    """Plan a batched call for every batch size, and pass the plan to the core.
-
-    Args:
-        family: What the core adds the plan to.
-        op: The operation.
-        attrs: Its attributes.
-        types: The types of its operands for one sample.
-        flags: For each operand, whether it has a leading batch axis.
-        count: The batch size at hand.
-
-    Returns:
-        False if there will be no plan now.
-    """
-    return _plan_for(family, partial(_plan_batch, family, op, attrs, types, flags, count), op.name)
-
-
-def _add_batch_plan(family: Any, found: ProgramTemplate | None, what: str) -> None:
-    _core.add_batch_plan(family, None if found is None else found.encoded)
-    if "compile" in config.log:
-        from twofold.compiler.log import log
-
-        kernels = "one by one" if found is None else f"{found.new_kernels} new kernels"
-        log("compile", f"{what}: {kernels}")
-
-
-def _plan_for(family: Any, work: Callable[[], object], name: str) -> bool:
-    if config.background_compile:
-        return _background.submit((work, partial(_core.ask_again_for_batch, family), lambda: name))
-    work()
-    return True
-
-
-def _plan_body(
-    family: Any,
-    members: list[Member],
-    outputs: list[int],
-    types: tuple[TensorType, ...],
-    flags: tuple[bool, ...],
-    count: int,
-) -> None:
-    found = template_body(members, outputs, types, flags, count, _elsewhere())
-    _add_batch_plan(family, found, f"{len(members)} calls from {members[0][0].name} on, for many at once")
-
-
-def plan_body(
-    family: Any,
-    members: list[Member],
-    outputs: list[int],
-    types: tuple[TensorType, ...],
-    flags: tuple[bool, ...],
-    count: int,
-) -> bool:
+def plan_batch(family: Any, batch: Batch, count: int) -> bool:
     """Plan a batched body for every batch size, and pass the plan to the core.
 
     Args:
         family: What the core adds the plan to.
-        members: The calls in the body, see ``trace_templates.template_body``.
-        outputs: The members whose results it returns.
-        types: The types of its inputs for one sample.
-        flags: For each input, whether it has a leading batch axis.
+        batch: The body.
         count: The batch size at hand.
 
     Returns:
         False if there will be no plan now.
     """
-    work = partial(_plan_body, family, members, outputs, types, flags, count)
-    return _plan_for(family, work, members[0][0].name)
+    work = partial(_plan_batch, family, batch, count)
+    if config.background_compile:
+        name = batch.members[0][0].name
+        return _background.submit((work, partial(_core.ask_again_for_batch, family), lambda: name))
+    work()
+    return True
 
 
 def wait_for_compiler() -> None:

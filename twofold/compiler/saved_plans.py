@@ -166,21 +166,25 @@ class SavedPlans:
         return content_hash(text.encode()).digest()
 
     def key_for_sizes(
-        self, op: Op, attrs: Attributes, types: Sequence[TensorType], any_numbers: bool
+        self,
+        calls: Sequence[tuple[Op, Attributes]],
+        types: Sequence[TensorType],
+        any_numbers: bool,
+        *parts: Any,
     ) -> bytes | None:
         """The key of symbolic plans.
 
         Args:
-            op: The operation.
-            attrs: Its attributes.
-            types: The types of its operands, whose sizes are symbols.
+            calls: Operations and their attributes.
+            types: The types of the operands, whose sizes are symbols.
             any_numbers: Whether integers of the attributes are symbols, too.
+            parts: What else the plans are for.
         """
         try:
-            own = _key_text((op, attrs), any_numbers)
+            own = _key_text(tuple(calls), any_numbers)
         except _HasNoKey:
             return None
-        return self.key(own, tuple([(type.dtype, len(type.shape), type.weak) for type in types]))
+        return self.key(own, tuple([(type.dtype, len(type.shape), type.weak) for type in types]), *parts)
 
     def _of_package(self, key: bytes) -> bytes:
         """The plan of the package under a key; empty if there is none."""
@@ -308,4 +312,4 @@ def key_at_once(
         varies: For each integer of the attributes, all or none, then each size, whether it is a symbol.
     """
     numbers = len(varies) - sum(len(type.shape) for type in types)
-    return saved_plans().key_for_sizes(op, attrs, types, numbers > 0 and varies[0])
+    return saved_plans().key_for_sizes([(op, attrs)], types, numbers > 0 and varies[0])

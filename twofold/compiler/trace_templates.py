@@ -5,10 +5,11 @@ See ``twofold.compiler.templates`` for those of single calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from twofold.compiler.batches import Batch
 from twofold.compiler.compile import compile_graph
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import MODE
@@ -21,11 +22,9 @@ from twofold.dtypes import BY_CODE
 from twofold.ir.attribute_numbers import constants, numbers_in, replace_numbers
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_of_calls, inline_calls
-from twofold.ir.node import Attributes
-from twofold.ir.op import Op
 from twofold.ir.recording import Facts, Recording
 from twofold.ir.sizes import identity
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.types import tensor_type
 from twofold.ops.base import broadcast
 from twofold.transforms.derived import stable_graph
 from twofold.transforms.outline import Instruction
@@ -104,91 +103,52 @@ def _declared_trace(trace: PortableTrace, numbers: Iterator[Any]) -> Trace:
     return Trace(types, graphs, instructions, trace.outputs, True, trace.steps, trace.infers)
 
 
-def template_batch(
-    op: Op,
-    attrs: Attributes,
-    types: Sequence[TensorType],
-    flags: Sequence[bool],
-    count: int,
-    call: Caller | None = None,
-) -> ProgramTemplate | None:
-    """Plan a batched call for every batch size.
+def template_batch(batch: Batch, count: int, call: Caller | None = None) -> ProgramTemplate | None:
+    """Plan a batched body for every batch size and all sizes of its inputs.
 
     Args:
-        op: The operation.
-        attrs: Its attributes.
-        types: The types of its operands for one sample.
-        flags: For each operand, whether it has a leading batch axis.
+        batch: The body.
         count: The batch size at hand.
         call: Where given, calls this function in another process.
 
     Returns:
-        The program over a symbolic batch size, see ``planned``; None if the call has no such program.
+        The program over symbols, see ``planned``; None if the body has no such program.
     """
-    key = saved_plans().key("batch", op, attrs, tuple(types), tuple(flags))
-    elsewhere = call and partial(call, template_batch, op, attrs, types, flags, count)
-    return _batched(key, lambda: stable_graph(op, attrs, types), types, flags, count, elsewhere)
+    numbers = batch.numbers
+    values = [count, *numbers]
+    sizes = sum(len(type.shape) for type in batch.types)
+    lowest = [min(count, 2), *[0] * sizes, *[None] * (len(numbers) - sizes)]
 
-
-Member = tuple[Op, Attributes, Sequence[TensorType], list[int]]
-"""A call in a body, and its operands: the position of an earlier member, or ``~k`` for input ``k`` of the body."""
-
-
-def template_body(
-    members: Sequence[Member],
-    outputs: list[int],
-    types: Sequence[TensorType],
-    flags: Sequence[bool],
-    count: int,
-    call: Caller | None = None,
-) -> ProgramTemplate | None:
-    """Plan a batched body for every batch size.
-
-    Args:
-        members: The calls in the body.
-        outputs: The members whose results it returns.
-        types: The types of its inputs for one sample.
-        flags: For each input, whether it has a leading batch axis; if none has, the program is that of one call.
-        count: The batch size at hand.
-        call: Where given, calls this function in another process.
-
-    Returns:
-        As of ``template_batch``.
-    """
-
-    def graph() -> Graph:
-        calls = [(refs, stable_graph(op, attrs, own)) for op, attrs, own, refs in members]
-        return inline_calls(graph_of_calls(types, calls, outputs))
-
-    calls = tuple([(op, attrs, tuple(own), tuple(refs)) for op, attrs, own, refs in members])
-    key = saved_plans().key("batch", calls, tuple(outputs), tuple(types), tuple(flags))
-    elsewhere = call and partial(call, template_body, members, outputs, types, flags, count)
-    return _batched(key, graph, types, flags, count, elsewhere)
-
-
-def _batched(
-    key: bytes | None,
-    graph: Callable[[], Graph],
-    types: Sequence[TensorType],
-    flags: Sequence[bool],
-    count: int,
-    elsewhere: Caller | None,
-) -> ProgramTemplate | None:
     def make(facts: Facts) -> ProgramTemplate:
-        whole = graph()
-        if any(node.op.kind in ("control_flow", "host") for node in whole.nodes()):
-            raise NotImplementedError("control flow and host calls are run one by one")
-        recording = Recording([count], [2], facts, strict=True)
-        if not any(flags):
-            return planned(recording, partial(compile_graph, Graph(types, whole.outputs)))
-        (size,) = recording.inputs
-        own = [batched_type(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
-        inputs = [input_node(k, type) for k, type in enumerate(own)]
-        outputs = [
-            # what reads no operand that has the axis is the same for all
-            output if batched else broadcast(output, (size, *output.shape))
-            for output, batched in batch_graph(whole, inputs, flags)
-        ]
-        return planned(recording, partial(compile_graph, Graph(own, outputs)))
+        # the batch size equals other sizes by chance only
+        recording = Recording(values, lowest, facts, strict=True, distinct=(0,))
+        return planned(recording, partial(compile_graph, _batch_graph(batch, recording.inputs)))
 
-    return matching_program(key, [count], make, elsewhere)
+    elsewhere = call and partial(call, template_batch, batch, count)
+    return matching_program(batch.key, values, make, elsewhere)
+
+
+def _batch_graph(batch: Batch, inputs: Iterable[Any]) -> Graph:
+    """The graph of a batch, with ``inputs`` as the batch size, the sizes of its inputs and the integers of its members."""
+    size, *rest = inputs
+    numbers = iter(rest)
+    types = [
+        tensor_type(type.dtype, tuple([next(numbers) for _ in type.shape]), type.weak) for type in batch.types
+    ]
+    calls: list[tuple[Sequence[int], Graph]] = []
+    for op, attrs, refs in batch.members:
+        given = [calls[ref][1].outputs[0].type if ref >= 0 else types[~ref] for ref in refs]
+        calls.append((refs, stable_graph(op, replace_numbers(attrs, numbers), given)))
+    whole = inline_calls(graph_of_calls(types, calls, batch.outputs))
+    if any(node.op.kind in ("control_flow", "host") for node in whole.nodes()):
+        raise NotImplementedError("control flow and host calls are run one by one")
+    if not any(batch.flags):
+        return Graph(types, whole.outputs)
+    own = [batched_type(type, size) if flag else type for type, flag in zip(types, batch.flags, strict=True)]
+    nodes = [input_node(k, type) for k, type in enumerate(own)]
+    outputs = [
+        # what reads no operand that has the axis is the same for all
+        output if batched else broadcast(output, (size, *output.shape))
+        for output, batched in batch_graph(whole, nodes, batch.flags)
+    ]
+    return Graph(own, outputs)
