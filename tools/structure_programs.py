@@ -124,11 +124,11 @@ def cells() -> Iterator[Step]:
     for kind in (nn.LSTMCell, nn.GRUCell, nn.RNNCell):
         net = nn.ModuleList([nn.Embedding(_WORDS, _WIDTH), kind(_WIDTH, _WIDTH), nn.Linear(_WIDTH, _CLASSES)])
 
-        def loss(net: Any = net, each: bool = False) -> Any:
+        def loss(net: Any = net, each: bool = False, samples: int = _SAMPLES, most: int = 12) -> Any:
             total = 0.0
-            for _ in range(_SAMPLES):
+            for _ in range(samples):
                 state, found = None, []
-                for word in _words(4, 12):
+                for word in _words(most // 3, most):
                     state = net[1](net[0](torch.tensor([word])), state)
                     found.append(state[0] if isinstance(net[1], nn.LSTMCell) else state)
                 shown = torch.cat(found) if each else found[-1]
@@ -138,10 +138,14 @@ def cells() -> Iterator[Step]:
 
         yield from training(net, loss)
         yield from training(net, lambda n=net, f=loss: f(n, True))
+        yield from training(net, lambda n=net, f=loss: f(n, True, 1, 60))
 
 
-def _tagger(builder: Any, whole: bool, sparse: bool) -> Step:
-    """A network of one of DyNet's builders: over the ``whole`` sentence both ways, or word by word."""
+def _tagger(builder: Any, whole: bool, sparse: bool, *lengths: tuple[int, int]) -> Step:
+    """A network of one of DyNet's builders: over the ``whole`` sentence both ways, or word by word.
+
+    A step has a sentence of so many words for each of the ``lengths``, least and most.
+    """
     m = dy.ParameterCollection()
     table = m.add_lookup_parameters((_WORDS, _WIDTH))
     ahead, back = (builder(1, _WIDTH, _WIDTH, m) for _ in range(2))
@@ -165,8 +169,8 @@ def _tagger(builder: Any, whole: bool, sparse: bool) -> Step:
     def step() -> object:
         dy.renew_cg()
         losses = []
-        for _ in range(_SAMPLES):
-            for h in hidden([table[word] for word in _words(4, 12)]):
+        for least, most in lengths:
+            for h in hidden([table[word] for word in _words(least, most)]):
                 losses.append(dy.pickneglogsoftmax(output * h, _RANDOM.randrange(_CLASSES)))
         total = dy.esum(losses)
         value = total.value()
@@ -181,7 +185,9 @@ def taggers() -> Iterator[Step]:
     """A class for each word of sentences."""
     builders = (dy.VanillaLSTMBuilder, dy.GRUBuilder, dy.SimpleRNNBuilder, dy.CoupledLSTMBuilder)
     for builder, whole, sparse in itertools.product(builders, (True, False), (True, False)):
-        yield _tagger(builder, whole, sparse)
+        yield _tagger(builder, whole, sparse, *[(4, 12)] * _SAMPLES)
+    for builder, whole in itertools.product(builders, (True, False)):
+        yield _tagger(builder, whole, True, (20, 60))  # cells that run one by one
 
 
 def programs() -> Iterator[Step]:
