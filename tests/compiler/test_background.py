@@ -88,3 +88,21 @@ def test_threads_that_ask_at_the_same_time_share_one_worker(monkeypatch: pytest.
     background.wait()
     assert len(workers) == 1
     assert sum(thread.name == "example" and thread.ident in workers for thread in threading.enumerate()) == 1
+
+
+def test_what_is_dropped_is_not_waited_for() -> None:
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def work(item: object) -> None:
+        begun.set()
+        go_on.wait()
+        done.append(item)
+
+    background = Background(work, "example")
+    background.submit(0)
+    begun.wait()
+    background.submit(1), background.submit(2)
+    assert background.drop() == [1, 2]
+    go_on.set()
+    background.wait()
+    assert done == [0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import sys
@@ -62,6 +63,16 @@ class Background:
             done.wait()
         if self.failures:
             raise self.failures.pop(0)
+
+    def drop(self) -> list[Any]:
+        """Remove the items that were not begun, and return them."""
+        dropped = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                item, done = self._queue.get_nowait()
+                dropped.append(item)
+                done.set()
+        return dropped
 
     def _ensure_thread(self) -> bool:
         with self._lock:
