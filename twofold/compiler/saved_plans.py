@@ -13,9 +13,8 @@ import functools
 import os
 import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from twofold.compiler import jit
@@ -30,6 +29,7 @@ from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
 from twofold.lazy import by_name
 
+_HOME = os.path.dirname(os.path.dirname(__file__))
 _own = frozenset(by_name(ENTRIES))
 _parts = (bool, int, float, complex, bytes, type(None), type(...))
 
@@ -38,41 +38,43 @@ class _HasNoKey(Exception):
     """A value without a text form."""
 
 
-def _fingerprint() -> bytes:
-    """A hash of the metadata of the source files of this package and of the core."""
-    hashed = content_hash()
-    folders = [Path(__file__).parents[1]]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name != "__pycache__":
-                        folders.append(Path(entry.path))
-                elif entry.name.endswith((".py", ".so")):
-                    status = entry.stat()
-                    written = f"{entry.path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"
-                    hashed.update(written.encode())
-    return hashed.digest()
-
-
-_PLANNING = ("ir", "ops", "transforms", "compiler")
+_PLANNING = ("ir", "ops", "transforms", "compiler", "runtime")
 """The packages that plans depend on, together with the modules beside them."""
+
+
+def _planning_files(*suffixes: str) -> Iterator[os.DirEntry[str]]:
+    """These files in a fixed order."""
+    folders = [_HOME]
+    while folders:
+        folder = folders.pop(0)
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.name.endswith(suffixes):
+                    yield entry
+                elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                    if folder != _HOME or entry.name in _PLANNING:
+                        folders.append(entry.path)
+
+
+def _fingerprint() -> bytes:
+    """A hash of the metadata of these files and of the core."""
+    hashed = content_hash()
+    for entry in _planning_files(".py", ".so"):
+        status = entry.stat()
+        written = f"{entry.path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"
+        hashed.update(written.encode())
+    return hashed.digest()
 
 
 @functools.cache
 def _planning_sources() -> bytes:
     """A hash of the contents of these sources, independent of their location."""
     hashed = content_hash()
-    home = os.fspath(Path(__file__).parents[1])
-    for top in ("", *_PLANNING):
-        for folder, folders, files in os.walk(os.path.join(home, top)):
-            folders[:] = sorted(folders) if top else []
-            for name in sorted(files):
-                if name.endswith(".py"):
-                    with open(os.path.join(folder, name), "rb", buffering=0) as file:
-                        content = file.read()
-                    hashed.update(f"{os.path.relpath(folder, home)}/{name} {len(content)}\n".encode())
-                    hashed.update(content)
+    for entry in _planning_files(".py"):
+        with open(entry.path, "rb", buffering=0) as file:
+            content = file.read()
+        hashed.update(f"{os.path.relpath(entry.path, _HOME)} {len(content)}\n".encode())
+        hashed.update(content)
     return hashed.digest()
 
 
