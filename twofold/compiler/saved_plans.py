@@ -51,9 +51,8 @@ def _planning_files(*suffixes: str) -> Iterator[os.DirEntry[str]]:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.name.endswith(suffixes):
                     yield entry
-                elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
-                    if folder != _HOME or entry.name in _PLANNING:
-                        folders.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False) and (folder != _HOME or entry.name in _PLANNING):
+                    folders.append(entry.path)
 
 
 def _fingerprint() -> bytes:

@@ -129,7 +129,7 @@ def template_batch(batch: Batch, count: int, call: Caller | None = None) -> Prog
 
 
 def _batch_graph(batch: Batch, inputs: Iterable[Any]) -> Graph:
-    """The graph of a batch, with ``inputs`` as the batch size, the sizes of its inputs and the integers of its members."""
+    """The graph of a batch; ``inputs`` are its size, the sizes of its operands, and the integers of its members."""
     size, *rest = inputs
     numbers = iter(rest)
     types = [
