@@ -6,7 +6,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -81,67 +81,21 @@ class Adagrad(Optimizer):
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "sum": _full_like(param, group["initial_accumulator_value"])}
 
-    def update(self, group: dict[str, Any]) -> None:
-        """Change the parameters of one group."""
-        _update(self._steps(group), group)
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        for param, gradient, state in steps:
+            lr = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
+            total = state["sum"]._assign(_add_square(gradient, state["sum"]))
+            param._assign(_adagrad(param, gradient, total, lr, group["eps"]))
 
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    for param, gradient, state in steps:
-        lr = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
-        total = state["sum"]._assign(_add_square(gradient, state["sum"]))
-        param._assign(_adagrad(param, gradient, total, lr, group["eps"]))
-
-
-def adagrad(
-    params: list[Tensor],
-    grads: list[Tensor],
-    state_sums: list[Tensor],
-    state_steps: list[Tensor],
-    fused: bool | None = None,
-    grad_scale: Tensor | None = None,
-    found_inf: Tensor | None = None,
-    has_sparse_grad: bool = False,
-    foreach: bool | None = None,
-    differentiable: bool = False,
-    has_complex: bool = False,
-    *,
-    lr: float | Tensor,
-    weight_decay: float,
-    lr_decay: float,
-    eps: float,
-    maximize: bool,
-) -> None:
-    """Take a step of ``Adagrad`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.adagrad import adagrad
-    >>> w = torch.ones(1)
-    >>> settings = dict(lr=0.25, weight_decay=0, lr_decay=0, eps=1e-08, maximize=False)
-    >>> adagrad([w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(())], **settings)
-    >>> round(w.item(), 4)
-    0.75
-    """
-    settings = {
-        "lr": lr,
-        "lr_decay": lr_decay,
-        "eps": eps,
-        "weight_decay": weight_decay,
-        "maximize": maximize,
-    }
-    update_lists(
-        _update,
-        params,
-        grads,
-        {"sum": state_sums},
-        {"step": state_steps},
-        settings,
-        foreach=foreach,
-        fused=fused,
-        differentiable=differentiable,
-        grad_scale=grad_scale,
-        found_inf=found_inf,
-    )
+adagrad = step_on_lists(
+    Adagrad,
+    "params, grads, state_sums, state_steps, fused=None, grad_scale=None, found_inf=None, "
+    "has_sparse_grad=False, foreach=None, differentiable=False, has_complex=False, *, lr, weight_decay, "
+    "lr_decay, eps, maximize",
+    {"sum": "state_sums", "step": "state_steps"},
+    "[w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(())]",
+    "lr=0.25, weight_decay=0, lr_decay=0, eps=1e-08, maximize=False",
+    "0.75",
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -79,66 +79,21 @@ class Adamax(Optimizer):
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "exp_avg": _zeros_like(param), "exp_inf": _zeros_like(param)}
 
-    def update(self, group: dict[str, Any]) -> None:
-        """Change the parameters of one group."""
-        _update(self._steps(group), group)
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        (beta1, beta2), eps = group["betas"], group["eps"]
+        for param, gradient, state in steps:
+            mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
+            norm = state["exp_inf"]._assign(_infinity_norm(gradient, state["exp_inf"], beta2, eps))
+            param._assign(_adamax(param, mean, norm, group["lr"] / (1 - beta1 ** state["step"])))
 
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    (beta1, beta2), eps = group["betas"], group["eps"]
-    for param, gradient, state in steps:
-        mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
-        norm = state["exp_inf"]._assign(_infinity_norm(gradient, state["exp_inf"], beta2, eps))
-        param._assign(_adamax(param, mean, norm, group["lr"] / (1 - beta1 ** state["step"])))
-
-
-def adamax(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_infs: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    maximize: bool = False,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    *,
-    eps: float,
-    beta1: float | Tensor,
-    beta2: float | Tensor,
-    lr: float | Tensor,
-    weight_decay: float,
-) -> None:
-    """Take a step of ``Adamax`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.adamax import adamax
-    >>> w = torch.ones(1)
-    >>> settings = dict(eps=1e-08, beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0)
-    >>> adamax([w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.zeros(())], **settings)
-    >>> round(w.item(), 4)
-    0.75
-    """
-    settings = {
-        "lr": lr,
-        "eps": eps,
-        "weight_decay": weight_decay,
-        "maximize": maximize,
-        "betas": (beta1, beta2),
-    }
-    update_lists(
-        _update,
-        params,
-        grads,
-        {"exp_avg": exp_avgs, "exp_inf": exp_infs},
-        {"step": state_steps},
-        settings,
-        foreach=foreach,
-        differentiable=differentiable,
-        capturable=capturable,
-        only_dense="Adamax",
-    )
+adamax = step_on_lists(
+    Adamax,
+    "params, grads, exp_avgs, exp_infs, state_steps, foreach=None, maximize=False, differentiable=False, "
+    "capturable=False, has_complex=False, *, eps, beta1, beta2, lr, weight_decay",
+    {"exp_avg": "exp_avgs", "exp_inf": "exp_infs", "step": "state_steps"},
+    "[w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.zeros(())]",
+    "eps=1e-08, beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0",
+    "0.75",
+)

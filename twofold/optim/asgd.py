@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -83,72 +83,24 @@ class ASGD(Optimizer):
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "eta": group["lr"], "mu": 1.0, "ax": _zeros_like(param)}
 
-    def update(self, group: dict[str, Any]) -> None:
-        """Change the parameters of one group."""
-        _update(self._steps(group), group)
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        lr, decay = group["lr"], group["lambd"]
+        for param, gradient, state in steps:
+            shrunk = _decayed_parameter(param, state["eta"], decay)
+            param._assign(_parameter(shrunk, gradient, state["eta"]))
+            average = state["ax"]
+            average._assign(_average(param, average, 1 - state["mu"]) if state["mu"] != 1 else param.detach())
+            state["eta"] = lr / (1 + decay * lr * state["step"]) ** group["alpha"]
+            state["mu"] = 1 / max(1, state["step"] - group["t0"])
 
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    lr, decay = group["lr"], group["lambd"]
-    for param, gradient, state in steps:
-        shrunk = _decayed_parameter(param, state["eta"], decay)
-        param._assign(_parameter(shrunk, gradient, state["eta"]))
-        average = state["ax"]
-        average._assign(_average(param, average, 1 - state["mu"]) if state["mu"] != 1 else param.detach())
-        state["eta"] = lr / (1 + decay * lr * state["step"]) ** group["alpha"]
-        state["mu"] = 1 / max(1, state["step"] - group["t0"])
-
-
-def asgd(
-    params: list[Tensor],
-    grads: list[Tensor],
-    axs: list[Tensor],
-    mus: list[Tensor],
-    etas: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    maximize: bool = False,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    *,
-    lambd: float,
-    lr: float | Tensor,
-    t0: float,
-    alpha: float,
-    weight_decay: float,
-) -> None:
-    """Take a step of ``ASGD`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.asgd import asgd
-    >>> w = torch.ones(1)
-    >>> settings = dict(lambd=0.0, lr=0.25, t0=1e6, alpha=0.75, weight_decay=0)
-    >>> mu, eta, step = torch.ones(()), torch.tensor(0.25), torch.zeros(())
-    >>> asgd([w], [torch.ones(1)], [torch.zeros(1)], [mu], [eta], [step], **settings)
-    >>> round(w.item(), 4)
-    0.75
-    """
-    settings = {
-        "lr": lr,
-        "lambd": lambd,
-        "alpha": alpha,
-        "t0": t0,
-        "weight_decay": weight_decay,
-        "maximize": maximize,
-    }
-    update_lists(
-        _update,
-        params,
-        grads,
-        {"ax": axs},
-        {"step": state_steps, "mu": mus, "eta": etas},
-        settings,
-        foreach=foreach,
-        differentiable=differentiable,
-        capturable=capturable,
-        only_dense="ASGD",
-    )
+asgd = step_on_lists(
+    ASGD,
+    "params, grads, axs, mus, etas, state_steps, foreach=None, maximize=False, differentiable=False, "
+    "capturable=False, has_complex=False, *, lambd, lr, t0, alpha, weight_decay",
+    {"ax": "axs", "step": "state_steps", "mu": "mus", "eta": "etas"},
+    "[w], [torch.ones(1)], [torch.zeros(1)], [torch.ones(())], [torch.tensor(0.25)], [torch.zeros(())]",
+    "lambd=0.0, lr=0.25, t0=1e6, alpha=0.75, weight_decay=0",
+    "0.75",
+)

@@ -1,15 +1,116 @@
-"""Steps of optimisers on lists of tensors: what ``torch.optim.adam.adam`` and its relatives share."""
+"""Steps of optimisers on lists of tensors: ``torch.optim.adam.adam`` and its relatives, made of their classes."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.optim.optimizer import Steps, check_ways, gradients
+from twofold.optim.optimizer import Optimizer, Steps, check_ways, gradients
 
 Tensor = _core.Tensor
 Update = Callable[[Steps, dict[str, Any]], None]
+
+_WAYS = ("foreach", "fused", "differentiable", "capturable", "grad_scale", "found_inf")
+_PAIRS = {
+    "betas": ("beta1", "beta2"),
+    "etas": ("etaminus", "etaplus"),
+    "step_sizes": ("step_size_min", "step_size_max"),
+}
+"""Settings of classes that the functions take as two numbers."""
+
+
+def step_on_lists(
+    optimizer: type[Optimizer],
+    parameters: str,
+    states: Mapping[str, str],
+    lists: str,
+    settings: str,
+    result: str,
+    **fixed: Any,
+) -> Callable[..., None]:
+    """The function that takes the step of an optimiser on lists, named like the class in lower case.
+
+    Args:
+        optimizer: The class, whose ``_change`` is the rule.
+        parameters: As in a signature; parameters and gradients come first.
+        states: By the name of each part of the state the list that has it, which may depend on a setting:
+            ``"grad_avgs if centered"``.
+        lists: Those of a call for the example in the docstring, in which the first is ``[w]``, of the number 1.
+        settings: Those of this call.
+        result: What ``w`` is then.
+        **fixed: Settings that are not parameters.
+
+    >>> import inspect
+    >>> from twofold.optim.sgd import sgd
+    >>> list(inspect.signature(sgd).parameters)[:3]
+    ['params', 'd_p_list', 'momentum_buffer_list']
+    """
+    public = _signature(parameters)
+    params, grads, *_ = public.parameters
+    held = {name: text.partition(" if ") for name, text in states.items()}
+    apart = {params, grads, *_WAYS, *(one for one, _, _ in held.values())}
+
+    def function(*args: Any, **kwargs: Any) -> None:
+        try:
+            bound = public.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}: {error}") from None
+        bound.apply_defaults()
+        given = bound.arguments
+        own = {name: value for name, value in given.items() if name not in apart} | fixed
+        for pair, (first, second) in _PAIRS.items():
+            if first in own:
+                own[pair] = own.pop(first), own.pop(second)
+        kept = {name: given[one] for name, (one, _, setting) in held.items() if not setting or own[setting]}
+        update_lists(
+            optimizer._change,
+            given[params],
+            given[grads],
+            {name: values for name, values in kept.items() if name not in optimizer.state_numbers},
+            {name: values for name, values in kept.items() if name in optimizer.state_numbers},
+            own,
+            decay="weight_decay" in own,
+            only_dense="" if optimizer.takes_sparse_gradients else optimizer.__name__,
+            **{name: given[name] for name in _WAYS if name in given},
+        )
+
+    function.__signature__ = public  # type: ignore[attr-defined]
+    function.__name__ = function.__qualname__ = own = optimizer.__name__.lower()
+    function.__module__ = module = sys._getframe(1).f_globals["__name__"]  # whose name it is
+    function.__doc__ = _EXAMPLE.format(
+        name=optimizer.__name__, own=own, module=module, lists=lists, settings=settings, result=result
+    )
+    return function
+
+
+_EXAMPLE = """Take a step of ``{name}`` on lists of tensors, which are written to.
+
+The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
+
+>>> import twofold as torch
+>>> from {module} import {own}
+>>> w = torch.ones(1)
+>>> settings = dict({settings})
+>>> {own}({lists}, **settings)
+>>> round(w.item(), 4)
+{result}
+"""
+
+
+def _signature(text: str) -> inspect.Signature:
+    """That of the parameters of a text, with defaults that are literals."""
+    found: Any = ast.parse(f"lambda {text}: 0", mode="eval").body
+    given, only = found.args.args, found.args.kwonlyargs
+    defaults = [inspect.Parameter.empty] * (len(given) - len(found.args.defaults))
+    defaults += [ast.literal_eval(one) for one in found.args.defaults]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    own = [inspect.Parameter(one.arg, kind, default=value) for one, value in zip(given, defaults)]
+    own += [inspect.Parameter(one.arg, inspect.Parameter.KEYWORD_ONLY) for one in only]
+    return inspect.Signature(own)
 
 
 def update_lists(

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -94,77 +94,28 @@ class NAdam(Optimizer):
             "exp_avg_sq": _zeros_like(param),
         }
 
-    def update(self, group: dict[str, Any]) -> None:
-        """Change the parameters of one group."""
-        _update(self._steps(group), group)
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
+        slowing = group["momentum_decay"]
+        for param, gradient, state in steps:
+            step = state["step"]
+            momentum = beta1 * (1.0 - 0.5 * 0.96 ** (step * slowing))
+            following = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * slowing))
+            state["mu_product"] = product = state["mu_product"] * momentum
+            mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
+            square = state["exp_avg_sq"]._assign(_square(gradient, state["exp_avg_sq"], beta2))
+            rates = lr * (1.0 - momentum) / (1.0 - product), lr * following / (1.0 - product * following)
+            param._assign(_nadam(param, gradient, mean, square, *rates, 1 - beta2**step, eps))
 
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
-    slowing = group["momentum_decay"]
-    for param, gradient, state in steps:
-        step = state["step"]
-        momentum = beta1 * (1.0 - 0.5 * 0.96 ** (step * slowing))
-        following = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * slowing))
-        state["mu_product"] = product = state["mu_product"] * momentum
-        mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
-        square = state["exp_avg_sq"]._assign(_square(gradient, state["exp_avg_sq"], beta2))
-        rates = lr * (1.0 - momentum) / (1.0 - product), lr * following / (1.0 - product * following)
-        param._assign(_nadam(param, gradient, mean, square, *rates, 1 - beta2**step, eps))
-
-
-def nadam(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    mu_products: list[Tensor],
-    state_steps: list[Tensor],
-    decoupled_weight_decay: bool = False,
-    foreach: bool | None = None,
-    capturable: bool = False,
-    differentiable: bool = False,
-    has_complex: bool = False,
-    maximize: bool = False,
-    *,
-    beta1: float | Tensor,
-    beta2: float | Tensor,
-    lr: float | Tensor,
-    weight_decay: float,
-    momentum_decay: float,
-    eps: float,
-) -> None:
-    """Take a step of ``NAdam`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.nadam import nadam
-    >>> w = torch.ones(1)
-    >>> settings = dict(beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0, momentum_decay=0.004, eps=1e-08)
-    >>> nadam([w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.ones(())], [torch.zeros(())], **settings)
-    >>> round(w.item(), 4)
-    0.7359
-    """
-    settings = {
-        "lr": lr,
-        "eps": eps,
-        "weight_decay": weight_decay,
-        "momentum_decay": momentum_decay,
-        "decoupled_weight_decay": decoupled_weight_decay,
-        "maximize": maximize,
-        "betas": (beta1, beta2),
-    }
-    update_lists(
-        _update,
-        params,
-        grads,
-        {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs},
-        {"step": state_steps, "mu_product": mu_products},
-        settings,
-        foreach=foreach,
-        differentiable=differentiable,
-        capturable=capturable,
-        only_dense="NAdam",
-    )
+nadam = step_on_lists(
+    NAdam,
+    "params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, decoupled_weight_decay=False, "
+    "foreach=None, capturable=False, differentiable=False, has_complex=False, maximize=False, *, beta1, beta2, "
+    "lr, weight_decay, momentum_decay, eps",
+    {"exp_avg": "exp_avgs", "exp_avg_sq": "exp_avg_sqs", "step": "state_steps", "mu_product": "mu_products"},
+    "[w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.ones(())], [torch.zeros(())]",
+    "beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0, momentum_decay=0.004, eps=1e-08",
+    "0.7359",
+)

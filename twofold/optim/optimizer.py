@@ -235,9 +235,16 @@ class Optimizer(Hooked):
         # would be two, and keep for its backward pass what one trace frees.
         _core.flush()
 
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        """Change parameters, of their gradients and states."""
+        raise NotImplementedError
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group; runs without recording gradients."""
-        raise NotImplementedError(f"{type(self).__name__} must define update(group), or step()")
+        if self._change is Optimizer._change:
+            raise NotImplementedError(f"{type(self).__name__} must define update(group), or step()")
+        self._change(self._steps(group), group)
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """What is kept of a parameter before its first step."""
@@ -249,12 +256,10 @@ class Optimizer(Hooked):
             state.update(self._first_state(param, group))
         return state
 
-    def _steps(
-        self, group: dict[str, Any], decay: bool = True
-    ) -> Iterator[tuple[Tensor, Tensor, dict[str, Any]]]:
+    def _steps(self, group: dict[str, Any]) -> Steps:
         """``gradients``, with the state of each parameter, whose ``step`` counts this one."""
         only_dense = "" if self.takes_sparse_gradients else type(self).__name__
-        for param, gradient in gradients(group, decay, only_dense):
+        for param, gradient in gradients(group, "weight_decay" in self.defaults, only_dense):
             state = self._state_of(param, group)
             state["step"] += 1
             yield param, gradient, state

@@ -6,7 +6,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -84,79 +84,33 @@ class RAdam(Optimizer):
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}
 
-    def update(self, group: dict[str, Any]) -> None:
-        """Change the parameters of one group."""
-        _update(self._steps(group), group)
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
+        longest = 2 / (1 - beta2) - 1
+        for param, gradient, state in steps:
+            step = state["step"]
+            mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
+            square = state["exp_avg_sq"]._assign(_square(gradient, state["exp_avg_sq"], beta2))
+            correction1, correction2 = 1 - beta1**step, 1 - beta2**step
+            length = longest - 2 * step * beta2**step / correction2
+            rate = lr / correction1
+            if length > 5.0:
+                certainty = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+                param._assign(
+                    _step(param, _direction(mean, square, eps), rate * (correction2 * certainty) ** 0.5)
+                )
+            else:
+                param._assign(_step(param, mean, rate))
 
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
-    longest = 2 / (1 - beta2) - 1
-    for param, gradient, state in steps:
-        step = state["step"]
-        mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
-        square = state["exp_avg_sq"]._assign(_square(gradient, state["exp_avg_sq"], beta2))
-        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
-        length = longest - 2 * step * beta2**step / correction2
-        rate = lr / correction1
-        if length > 5.0:
-            certainty = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-            param._assign(
-                _step(param, _direction(mean, square, eps), rate * (correction2 * certainty) ** 0.5)
-            )
-        else:
-            param._assign(_step(param, mean, rate))
-
-
-def radam(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    state_steps: list[Tensor],
-    decoupled_weight_decay: bool = False,
-    foreach: bool | None = None,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    maximize: bool = False,
-    *,
-    beta1: float | Tensor,
-    beta2: float | Tensor,
-    lr: float | Tensor,
-    weight_decay: float,
-    eps: float,
-) -> None:
-    """Take a step of ``RAdam`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.radam import radam
-    >>> w = torch.ones(1)
-    >>> settings = dict(beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0, eps=1e-08)
-    >>> radam([w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.zeros(())], **settings)
-    >>> round(w.item(), 4)
-    0.75
-    """
-    settings = {
-        "lr": lr,
-        "eps": eps,
-        "weight_decay": weight_decay,
-        "decoupled_weight_decay": decoupled_weight_decay,
-        "maximize": maximize,
-        "betas": (beta1, beta2),
-    }
-    update_lists(
-        _update,
-        params,
-        grads,
-        {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs},
-        {"step": state_steps},
-        settings,
-        foreach=foreach,
-        differentiable=differentiable,
-        capturable=capturable,
-        only_dense="RAdam",
-    )
+radam = step_on_lists(
+    RAdam,
+    "params, grads, exp_avgs, exp_avg_sqs, state_steps, decoupled_weight_decay=False, foreach=None, "
+    "differentiable=False, capturable=False, has_complex=False, maximize=False, *, beta1, beta2, lr, "
+    "weight_decay, eps",
+    {"exp_avg": "exp_avgs", "exp_avg_sq": "exp_avg_sqs", "step": "state_steps"},
+    "[w], [torch.ones(1)], [torch.zeros(1)], [torch.zeros(1)], [torch.zeros(())]",
+    "beta1=0.9, beta2=0.999, lr=0.25, weight_decay=0, eps=1e-08",
+    "0.75",
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -79,84 +79,36 @@ class RMSprop(Optimizer):
         wanted = {"square_avg": True, "momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
         return {"step": 0, **{name: _zeros_like(param) for name, kept in wanted.items() if kept}}
 
-    def update(self, group: dict[str, Any]) -> None:
-        """Change the parameters of one group."""
-        _update(self._steps(group), group)
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        lr, alpha, eps, momentum = group["lr"], group["alpha"], group["eps"], group["momentum"]
+        for param, gradient, state in steps:
+            square = state["square_avg"]._assign(_running_square(gradient, state["square_avg"], alpha))
+            if group["centered"]:
+                mean = state["grad_avg"]._assign(_running_mean(gradient, state["grad_avg"], alpha))
+                square = square - mean * mean
+            if momentum:
+                direction = _direction(gradient, square, eps)
+                buffer = state["momentum_buffer"]._assign(
+                    _momentum_buffer(direction, state["momentum_buffer"], momentum, 0.0)
+                )
+                param._assign(_parameter(param, buffer, lr))
+            else:
+                param._assign(_scaled(param, gradient, square, lr, eps))
 
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    lr, alpha, eps, momentum = group["lr"], group["alpha"], group["eps"], group["momentum"]
-    for param, gradient, state in steps:
-        square = state["square_avg"]._assign(_running_square(gradient, state["square_avg"], alpha))
-        if group["centered"]:
-            mean = state["grad_avg"]._assign(_running_mean(gradient, state["grad_avg"], alpha))
-            square = square - mean * mean
-        if momentum:
-            direction = _direction(gradient, square, eps)
-            buffer = state["momentum_buffer"]._assign(
-                _momentum_buffer(direction, state["momentum_buffer"], momentum, 0.0)
-            )
-            param._assign(_parameter(param, buffer, lr))
-        else:
-            param._assign(_scaled(param, gradient, square, lr, eps))
-
-
-def rmsprop(
-    params: list[Tensor],
-    grads: list[Tensor],
-    square_avgs: list[Tensor],
-    grad_avgs: list[Tensor],
-    momentum_buffer_list: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    maximize: bool = False,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    *,
-    lr: float | Tensor,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-) -> None:
-    """Take a step of ``RMSprop`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.rmsprop import rmsprop
-    >>> w = torch.ones(1)
-    >>> settings = dict(lr=0.25, alpha=0.75, eps=1e-08, weight_decay=0, momentum=0, centered=False)
-    >>> rmsprop([w], [torch.ones(1)], [torch.zeros(1)], [], [], [torch.zeros(())], **settings)
-    >>> round(w.item(), 4)
-    0.5
-    """
-    states = {"square_avg": square_avgs}
-    if centered:
-        states["grad_avg"] = grad_avgs
-    if momentum:
-        states["momentum_buffer"] = momentum_buffer_list
-    settings = {
-        "lr": lr,
-        "alpha": alpha,
-        "eps": eps,
-        "weight_decay": weight_decay,
-        "momentum": momentum,
-        "centered": centered,
-        "maximize": maximize,
-    }
-    update_lists(
-        _update,
-        params,
-        grads,
-        states,
-        {"step": state_steps},
-        settings,
-        foreach=foreach,
-        differentiable=differentiable,
-        capturable=capturable,
-        only_dense="RMSprop",
-    )
+rmsprop = step_on_lists(
+    RMSprop,
+    "params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, foreach=None, maximize=False, "
+    "differentiable=False, capturable=False, has_complex=False, *, lr, alpha, eps, weight_decay, momentum, "
+    "centered",
+    {
+        "square_avg": "square_avgs",
+        "grad_avg": "grad_avgs if centered",
+        "momentum_buffer": "momentum_buffer_list if momentum",
+        "step": "state_steps",
+    },
+    "[w], [torch.ones(1)], [torch.zeros(1)], [], [], [torch.zeros(())]",
+    "lr=0.25, alpha=0.75, eps=1e-08, weight_decay=0, momentum=0, centered=False",
+    "0.5",
+)

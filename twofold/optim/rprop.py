@@ -6,7 +6,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -77,65 +77,22 @@ class Rprop(Optimizer):
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "prev": _zeros_like(param), "step_size": _full_like(param, group["lr"])}
 
-    def update(self, group: dict[str, Any]) -> None:
-        """Change the parameters of one group."""
-        _update(self._steps(group, decay=False), group)
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
+        for param, gradient, state in steps:
+            before, sizes = state["prev"], state["step_size"]
+            sizes._assign(_step_size(gradient, before, sizes, shorter, longer, least, most))
+            gradient = before._assign(_kept_gradient(gradient, before))
+            param._assign(_parameter(param, gradient, sizes))
 
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
-    for param, gradient, state in steps:
-        before, sizes = state["prev"], state["step_size"]
-        sizes._assign(_step_size(gradient, before, sizes, shorter, longer, least, most))
-        gradient = before._assign(_kept_gradient(gradient, before))
-        param._assign(_parameter(param, gradient, sizes))
-
-
-def rprop(
-    params: list[Tensor],
-    grads: list[Tensor],
-    prevs: list[Tensor],
-    step_sizes: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    capturable: bool = False,
-    maximize: bool = False,
-    differentiable: bool = False,
-    has_complex: bool = False,
-    *,
-    step_size_min: float,
-    step_size_max: float,
-    etaminus: float,
-    etaplus: float,
-) -> None:
-    """Take a step of ``Rprop`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.rprop import rprop
-    >>> w = torch.ones(1)
-    >>> settings = dict(step_size_min=1e-06, step_size_max=50, etaminus=0.5, etaplus=1.2)
-    >>> rprop([w], [torch.ones(1)], [torch.zeros(1)], [torch.full((1,), 0.25)], [torch.zeros(())], **settings)
-    >>> round(w.item(), 4)
-    0.75
-    """
-    settings = {
-        "etas": (etaminus, etaplus),
-        "step_sizes": (step_size_min, step_size_max),
-        "maximize": maximize,
-    }
-    update_lists(
-        _update,
-        params,
-        grads,
-        {"prev": prevs, "step_size": step_sizes},
-        {"step": state_steps},
-        settings,
-        foreach=foreach,
-        differentiable=differentiable,
-        capturable=capturable,
-        decay=False,
-        only_dense="Rprop",
-    )
+rprop = step_on_lists(
+    Rprop,
+    "params, grads, prevs, step_sizes, state_steps, foreach=None, capturable=False, maximize=False, "
+    "differentiable=False, has_complex=False, *, step_size_min, step_size_max, etaminus, etaplus",
+    {"prev": "prevs", "step_size": "step_sizes", "step": "state_steps"},
+    "[w], [torch.ones(1)], [torch.zeros(1)], [torch.full((1,), 0.25)], [torch.zeros(())]",
+    "step_size_min=1e-06, step_size_max=50, etaminus=0.5, etaplus=1.2",
+    "0.75",
+)

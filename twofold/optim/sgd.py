@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import _core
-from twofold.optim.functional import update_lists
+from twofold.optim.functional import step_on_lists
 from twofold.optim.optimizer import (
     Optimizer,
     Steps,
@@ -37,6 +37,8 @@ class SGD(Optimizer):
     >>> w.item()
     0.5
     """
+
+    takes_sparse_gradients = True
 
     def __init__(
         self,
@@ -73,75 +75,34 @@ class SGD(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         states, momentum = self.state, group["momentum"]
-        _update(
+        self._change(
             ((param, gradient, states[param] if momentum else {}) for param, gradient in gradients(group)),
             group,
         )
 
+    @staticmethod
+    def _change(steps: Steps, group: dict[str, Any]) -> None:
+        lr, momentum = group["lr"], group["momentum"]
+        dampening, nesterov = group["dampening"], group["nesterov"]
+        first: set[int] = set()  # states that had no buffer before this step: a parameter may be listed twice
+        for param, gradient, state in steps:
+            if momentum:
+                buffer = state.get("momentum_buffer")
+                if buffer is None or id(state) in first:
+                    first.add(id(state))
+                    state["momentum_buffer"] = buffer = gradient.clone()
+                else:
+                    buffer._assign(_momentum_buffer(gradient, buffer, momentum, dampening))
+                gradient = _nesterov(gradient, buffer, momentum) if nesterov else buffer
+            param._assign(_parameter(param, gradient, lr))
 
-def _update(steps: Steps, group: dict[str, Any]) -> None:
-    """Change parameters, of their gradients and states."""
-    lr, momentum = group["lr"], group["momentum"]
-    dampening, nesterov = group["dampening"], group["nesterov"]
-    first: set[int] = set()  # states that had no buffer before this step: a parameter may be listed twice
-    for param, gradient, state in steps:
-        if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None or id(state) in first:
-                first.add(id(state))
-                state["momentum_buffer"] = buffer = gradient.clone()
-            else:
-                buffer._assign(_momentum_buffer(gradient, buffer, momentum, dampening))
-            gradient = _nesterov(gradient, buffer, momentum) if nesterov else buffer
-        param._assign(_parameter(param, gradient, lr))
 
-
-def sgd(
-    params: list[Tensor],
-    d_p_list: list[Tensor],
-    momentum_buffer_list: list[Tensor | None],
-    has_sparse_grad: bool = False,
-    foreach: bool | None = None,
-    fused: bool | None = None,
-    grad_scale: Tensor | None = None,
-    found_inf: Tensor | None = None,
-    *,
-    weight_decay: float,
-    momentum: float,
-    lr: float | Tensor,
-    dampening: float,
-    nesterov: bool,
-    maximize: bool,
-) -> None:
-    """Take a step of ``SGD`` on lists of tensors, which are written to.
-
-    The lists are those of the state, ``state_steps`` is counted up; the settings are those of the class.
-
-    >>> import twofold as torch
-    >>> from twofold.optim.sgd import sgd
-    >>> w = torch.ones(1)
-    >>> settings = dict(weight_decay=0, momentum=0, lr=0.25, dampening=0, nesterov=False, maximize=False)
-    >>> sgd([w], [torch.ones(1)], [None], **settings)
-    >>> round(w.item(), 4)
-    0.75
-    """
-    settings = {
-        "lr": lr,
-        "momentum": momentum,
-        "dampening": dampening,
-        "weight_decay": weight_decay,
-        "nesterov": nesterov,
-        "maximize": maximize,
-    }
-    update_lists(
-        _update,
-        params,
-        d_p_list,
-        {"momentum_buffer": momentum_buffer_list} if momentum else {},
-        {},
-        settings,
-        foreach=foreach,
-        fused=fused,
-        grad_scale=grad_scale,
-        found_inf=found_inf,
-    )
+sgd = step_on_lists(
+    SGD,
+    "params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=None, fused=None, grad_scale=None, "
+    "found_inf=None, *, weight_decay, momentum, lr, dampening, nesterov, maximize",
+    {"momentum_buffer": "momentum_buffer_list if momentum"},
+    "[w], [torch.ones(1)], [None]",
+    "weight_decay=0, momentum=0, lr=0.25, dampening=0, nesterov=False, maximize=False",
+    "0.75",
+)
