@@ -25,6 +25,7 @@ ORDER = [
         "files",
         "hashing",
         "progress",
+        "signatures",
         "cache",
         "crc32c",
         "protobuf",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from twofold import _core
 from twofold.optim.optimizer import Optimizer, Steps, check_ways, gradients
+from twofold.signatures import signature
 
 Tensor = _core.Tensor
 Update = Callable[[Steps, dict[str, Any]], None]
@@ -49,7 +48,7 @@ def step_on_lists(
     >>> list(inspect.signature(sgd).parameters)[:3]
     ['params', 'd_p_list', 'momentum_buffer_list']
     """
-    public = _signature(parameters)
+    public = signature(parameters)
     params, grads, *_ = public.parameters
     held = {name: text.partition(" if ") for name, text in states.items()}
     apart = {params, grads, *_WAYS, *(one for one, _, _ in held.values())}
@@ -99,18 +98,6 @@ The lists are those of the state, ``state_steps`` is counted up; the settings ar
 >>> round(w.item(), 4)
 {result}
 """
-
-
-def _signature(text: str) -> inspect.Signature:
-    """That of the parameters of a text, with defaults that are literals."""
-    found: Any = ast.parse(f"lambda {text}: 0", mode="eval").body
-    given, only = found.args.args, found.args.kwonlyargs
-    defaults = [inspect.Parameter.empty] * (len(given) - len(found.args.defaults))
-    defaults += [ast.literal_eval(one) for one in found.args.defaults]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    own = [inspect.Parameter(one.arg, kind, default=value) for one, value in zip(given, defaults)]
-    own += [inspect.Parameter(one.arg, inspect.Parameter.KEYWORD_ONLY) for one in only]
-    return inspect.Signature(own)
 
 
 def update_lists(

@@ -26,6 +26,7 @@ from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
 from twofold.ops.axes import given_once
 from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
+from twofold.signatures import signature
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute as at_once_compute
@@ -387,8 +388,12 @@ def operation(
     name_at: int | None = None,
     older: Mapping[str, str] | None = None,
     count: int = 1,
+    parameters: str = "",
+    unused: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function of a body; see the module.
+
+    Its parameters are those of the body, ``name`` and ``older``, or the row of ``parameters``.
 
     Args:
         type: That of the operations.
@@ -396,19 +401,25 @@ def operation(
         is_random: Whether the body samples.
         default: The name of operations that are given none.
         name_at: The index of the parameter ``name``; the last unless given.
-        older: Further parameters at the end, and which of the others they are former names of.
+        older: Further parameters at the end, and which of the others they are former names of; with a row all names
+            that the body does not have, and those that it has for them.
         count: How many tensors the body returns, for where only a run can tell their types.
+        parameters: Names and defaults in TensorFlow's order, as a signature has them.
+        unused: Those of them that change nothing and that the body does not take.
     """
     formerly = dict(older or {})
+    row = signature(parameters) if parameters else None
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        parameters = inspect.signature(body).parameters
-        host = frozenset(key for key, parameter in parameters.items() if parameter.annotation == "Number")
-        public = _public_signature(body, name_at, formerly)
+        own = inspect.signature(body).parameters
+        host = frozenset(key for key, parameter in own.items() if parameter.annotation == "Number")
+        public = row or _public_signature(body, name_at, formerly)
+        usual = _usual(type, row, own, formerly, unused) if row else {}
 
         @functools.wraps(body)
         def function(*args: Any, **kwargs: Any) -> Any:
-            if local.in_body or any(isinstance(value, Node) for value in args):
+            inside = local.in_body or any(isinstance(value, Node) for value in args)
+            if inside and not row:
                 kwargs.pop("name", None)
                 return body(*args, **kwargs)
             given = public.bind(*args, **kwargs).arguments
@@ -417,12 +428,12 @@ def operation(
                 if hasattr(value, "with_values"):
                     return value.with_values(function(**{**given, key: value.values}))
             name = given.pop("name", None)
-            for old, new in formerly.items():
-                value = given_once(**{new: given.get(new), old: given.pop(old, None)})
-                if value is not None:
-                    given[new] = value
-            converted = _all_converted(given, parameters)
-            made = define(type, body, (), converted, name or default, host, is_random, count)
+            _rename(given, formerly)
+            if row:
+                given = {key: given.get(key, value) for key, value in usual.items()}
+            if inside:
+                return body(**given)
+            made = define(type, body, (), _all_converted(given, own), name or default, host, is_random, count)
             return several(made.outputs) if several else made.outputs[0]
 
         function.__signature__ = public  # type: ignore[attr-defined]
@@ -431,16 +442,36 @@ def operation(
     return decorate
 
 
+def _usual(
+    type: str, row: inspect.Signature, own: Iterable[str], older: Mapping[str, str], unused: str
+) -> dict[str, Any]:
+    """The defaults of a body's parameters; raises TypeError unless a row has the names of all, and no further ones."""
+    public = row.parameters
+    needless = {*public} - {*own, *older, *unused.split(), "name"}
+    missing = {*own} - {*public} - {older[key] for key in older if key in public}
+    if needless or missing:
+        raise TypeError(f"{type}: parameters {sorted(needless | missing)} are in the row or the body alone")
+    return {key: public[key].default if key in public else None for key in own}
+
+
+def _rename(given: dict[str, Any], formerly: Mapping[str, str]) -> None:
+    """Give the arguments of former names their present ones; raises ValueError where both are given."""
+    for old, new in formerly.items():
+        value = given_once(**{new: given.get(new), old: given.pop(old, None)})
+        if value is not None:
+            given[new] = value
+
+
 def _public_signature(
     body: Callable[..., Any], name_at: int | None, older: Iterable[str]
 ) -> inspect.Signature:
     """That of the function that declares operations of a body."""
-    signature = inspect.signature(body)
-    public = [parameter.replace(annotation=Any) for parameter in signature.parameters.values()]
+    found = inspect.signature(body)
+    public = [parameter.replace(annotation=Any) for parameter in found.parameters.values()]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     name, *former = [inspect.Parameter(key, kind, default=None, annotation=Any) for key in ("name", *older)]
     public.insert(len(public) if name_at is None else name_at, name)
-    return signature.replace(parameters=[*public, *former])
+    return found.replace(parameters=[*public, *former])
 
 
 def _all_converted(given: Mapping[str, Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:

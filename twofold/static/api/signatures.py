@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-REQUIRED: Any = inspect.Parameter.empty
-"""In place of a default: the parameter must be given."""
+from twofold.signatures import REQUIRED as REQUIRED
+from twofold.signatures import signature, signature_of
 
 
 def parameters(text: str) -> dict[str, Any]:
@@ -18,10 +17,7 @@ def parameters(text: str) -> dict[str, Any]:
     >>> parameters("units, rate=0.5, name=None")["rate"]
     0.5
     """
-    found: Any = ast.parse(f"lambda {text}: 0", mode="eval").body
-    names = [one.arg for one in found.args.args]
-    defaults = [ast.literal_eval(one) for one in found.args.defaults]
-    return dict(zip(names, [REQUIRED] * (len(names) - len(defaults)) + defaults, strict=True))
+    return {name: one.default for name, one in signature(text).parameters.items()}
 
 
 def with_parameters(
@@ -36,14 +32,7 @@ def with_parameters(
     >>> list(inspect.signature(tf.losses.huber_loss).parameters)[:4]
     ['labels', 'predictions', 'weights', 'delta']
     """
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    public = inspect.Signature(
-        [
-            inspect.Parameter(name, kind, default=default, annotation=Any)
-            for name, default in parameters.items()
-        ],
-        return_annotation=Any,
-    )
+    public = signature_of(parameters)
 
     @functools.wraps(like or function)
     def named(*args: Any, **kwargs: Any) -> Any:

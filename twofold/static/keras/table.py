@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
+from twofold.signatures import signature_of
 from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
 from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in, serialize
@@ -51,14 +52,8 @@ class TableLayer(Layer):
                 *([] if of_numbers else [base.pop("input_dim", None)]),
             )
         super().__init__(**base)
-        given = inspect.Signature(
-            [
-                inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value)
-                for key, value in own.items()
-            ]
-        )
         try:
-            bound = given.bind(*args, **kwargs)
+            bound = signature_of(own).bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{type(self).__name__}: {error}") from None
         bound.apply_defaults()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from twofold.errors import ArgumentError, ShapeError
@@ -10,7 +10,7 @@ from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import Number, convert_to_tensor, operation, sizes
-from twofold.static.graph.docstrings import example
+from twofold.static.graph.docstrings import described, example
 from twofold.static.nn.layouts import (
     are_channels_last,
     channels_back,
@@ -47,83 +47,63 @@ def _kernels(w: Any) -> Any:
     return ops.permute(w, (count + 1, count, *range(count)))
 
 
-def _plain(
-    count: int, input: Any, filter: Any, strides: Any, padding: Any, data_format: Any, dilations: Any
-) -> Any:
-    _need(input, "an input", count + 2)
-    _need(filter, "a filter", count + 2)
-    return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
+def _convolution(
+    count: int,
+    parameters: str,
+    text: str,
+    *shown: str,
+    older: Mapping[str, str],
+    unused: str = "",
+    default: str | None = None,
+) -> Callable[..., Any]:
+    """``tf.nn``'s convolution over ``count`` axes, of a row of ``parameters``; ``shown`` is its example."""
+
+    def body(
+        input: Any, filter: Any, strides: Number, padding: Number, data_format: Number, dilations: Number
+    ) -> Any:
+        _need(input, "an input", count + 2)
+        _need(filter, "a filter", count + 2)
+        return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
+
+    made = described(body, f"conv{count}d", text, *shown)
+    return operation(f"Conv{count}D", default=default, older=older, parameters=parameters, unused=unused)(
+        made
+    )
 
 
-@operation("Conv1D")
-def _conv1d(
-    input: Any, filter: Any, strides: Number, padding: Number, data_format: Number, dilations: Number
-) -> Any:
-    return _plain(1, input, filter, strides, padding, data_format, dilations)
-
-
-@operation("Conv2D", older={"filters": "filter"})
-@example(
+conv1d = _convolution(
+    1,
+    "value=None, filters=None, stride=None, padding=None, use_cudnn_on_gpu=None, data_format=None, name=None, "
+    "input=None, dilations=None",
+    "The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``.\n\n"
+    "``use_cudnn_on_gpu`` changes nothing.",
+    'tf.squeeze(tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID"))',
+    "[21. 32.]",
+    older={"value": "input", "filters": "filter", "stride": "strides"},
+    unused="use_cudnn_on_gpu",
+    default="conv1d",
+)
+conv2d = _convolution(
+    2,
+    "input, filter=None, strides=None, padding=None, use_cudnn_on_gpu=True, data_format='NHWC', "
+    "dilations=(1, 1, 1, 1), name=None, filters=None",
+    "The convolution of ``(batch, height, width, channels)`` by ``(height, width, channels, filters)``.\n\n"
+    "``use_cudnn_on_gpu`` changes nothing.",
     'print(tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 3, 8]), [1, 2, 2, 1], "SAME").shape)',
     "(1, 3, 3, 8)",
+    older={"filters": "filter"},
+    unused="use_cudnn_on_gpu",
 )
-def conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Number = None,
-    padding: Number = None,
-    use_cudnn_on_gpu: Number = True,
-    data_format: Number = "NHWC",
-    dilations: Number = (1, 1, 1, 1),
-) -> Any:
-    """The convolution of ``(batch, height, width, channels)`` by ``(height, width, channels, filters)``.
-
-    ``use_cudnn_on_gpu`` changes nothing.
-    """
-    return _plain(2, input, filter, strides, padding, data_format, dilations)
-
-
-def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: Any = None,
-    data_format: str | None = None,
-    name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
-) -> Any:
-    """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``.
-
-    ``use_cudnn_on_gpu`` changes nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     y = tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID")
-    ...     print(session.run(tf.squeeze(y)))
-    [21. 32.]
-    """
-    image = given_once(value=value, input=input)
-    return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
-
-
-@operation("Conv3D", older={"filters": "filter"})
-@example(
+conv3d = _convolution(
+    3,
+    "input, filter=None, strides=None, padding=None, data_format='NDHWC', dilations=(1, 1, 1, 1, 1), name=None, "
+    "filters=None",
+    "The convolution of ``(batch, depth, height, width, channels)``.",
     "x, filters = tf.zeros([1, 4, 4, 4, 2]), tf.zeros([2, 2, 2, 2, 5])",
     'print(tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "VALID").shape)',
     "(1, 3, 3, 3, 5)",
+    older={"filters": "filter"},
 )
-def conv3d(
-    input: Any,
-    filter: Any = None,
-    strides: Number = None,
-    padding: Number = None,
-    data_format: Number = "NDHWC",
-    dilations: Number = (1, 1, 1, 1, 1),
-) -> Any:
-    """The convolution of ``(batch, depth, height, width, channels)``."""
-    return _plain(3, input, filter, strides, padding, data_format, dilations)
 
 
 @example(
@@ -172,79 +152,91 @@ def _unconvolved(
     return channels_back(ops.reshape(made, (*made.shape[:2], *image)), rank, data_format)
 
 
-@operation("Conv2DBackpropInput")
 def _transposed(
-    value: Any,
-    filter: Any,
-    output_shape: Number,
-    strides: Number,
-    padding: Number,
-    data_format: Number,
-    dilations: Number,
-) -> Any:
-    return _unconvolved(2, value, filter, output_shape, strides, padding, data_format, dilations)
+    count: int,
+    type: str,
+    own: str,
+    parameters: str,
+    text: str,
+    *shown: str,
+    older: Mapping[str, str],
+    unused: str = "",
+    default: str | None = None,
+) -> Callable[..., Any]:
+    """``tf.nn``'s transposed convolution over ``count`` axes called ``own``; see ``_convolution``."""
+
+    def body(
+        value: Any,
+        filter: Any,
+        output_shape: Number,
+        strides: Number,
+        padding: Number,
+        data_format: Number,
+        dilations: Number,
+    ) -> Any:
+        return _unconvolved(count, value, filter, output_shape, strides, padding, data_format, dilations)
+
+    made = described(body, own, text, *shown)
+    return operation(type, default=default, older=older, parameters=parameters, unused=unused)(made)
 
 
-@operation("Conv2DBackpropInput", default="conv1d_transpose")
-def _transposed_line(
-    input: Any,
-    filters: Any,
-    output_shape: Number,
-    strides: Number,
-    padding: Number,
-    data_format: Number,
-    dilations: Number,
-) -> Any:
-    return _unconvolved(1, input, filters, output_shape, strides, padding, data_format, dilations)
-
-
-@example(
+_LATER = {"input": "value", "filters": "filter"}
+_REFUSED = "Raises ShapeError where no convolution of ``output_shape`` has the shape of"
+conv1d_transpose = _transposed(
+    1,
+    "Conv2DBackpropInput",
+    "conv1d_transpose",
+    "input, filters, output_shape, strides, padding='SAME', data_format='NWC', dilations=None, name=None",
+    "The gradient of ``conv1d`` as an operation; ``filters`` are ``(width, out, in)``.\n\n"
+    f"{_REFUSED} ``input``.",
     "x, filters = tf.ones([1, 2, 1]), tf.constant([[[1.0]], [[10.0]]])",
     "tf.squeeze(tf.nn.conv1d_transpose(x, filters, [1, 4, 1], 2))",
     "[ 1. 10.  1. 10.]",
+    older=_LATER,
+    default="conv1d_transpose",
 )
-def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: str = "SAME",
-    data_format: str = "NWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
-    """The gradient of ``conv1d`` as an operation; ``filters`` are ``(width, out, in)``.
-
-    Raises ShapeError where no convolution of ``output_shape`` has the shape of ``input``.
-    """
-    return _transposed_line(input, filters, output_shape, strides, padding, data_format, dilations, name=name)
-
-
-@operation(
+conv2d_transpose = _transposed(
+    2,
+    "Conv2DBackpropInput",
+    "conv2d_transpose",
+    "value=None, filter=None, output_shape=None, strides=None, padding='SAME', data_format='NHWC', name=None, "
+    "input=None, filters=None, dilations=None",
+    "The gradient of ``conv2d`` as an operation; ``filter`` is ``(height, width, out, in)``.\n\n"
+    f"{_REFUSED} ``value``.",
+    "x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])",
+    "print(tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape)",
+    "(1, 4, 4, 5)",
+    older=_LATER,
+    default="conv2d_transpose",
+)
+conv3d_transpose = _transposed(
+    3,
     "Conv3DBackpropInputV2",
-    default="conv3d_transpose",
-    name_at=6,
-    older={"input": "value", "filters": "filter"},
-)
-@example(
+    "conv3d_transpose",
+    "value=None, filter=None, output_shape=None, strides=None, padding='SAME', data_format='NDHWC', name=None, "
+    "dilations=None, input=None, filters=None",
+    "The gradient of ``conv3d`` as an operation; ``filter`` is ``(depth, height, width, out, in)``.\n\n"
+    f"{_REFUSED} ``value``.",
     "x, filters = tf.zeros([1, 2, 2, 2, 3]), tf.zeros([2, 2, 2, 5, 3])",
     "print(tf.nn.conv3d_transpose(x, filters, [1, 4, 4, 4, 5], [1, 2, 2, 2, 1]).shape)",
     "(1, 4, 4, 4, 5)",
+    older=_LATER,
+    default="conv3d_transpose",
 )
-def conv3d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Number = None,
-    strides: Number = None,
-    padding: Number = "SAME",
-    data_format: Number = "NDHWC",
-    dilations: Number = None,
-) -> Any:
-    """The gradient of ``conv3d`` as an operation; ``filter`` is ``(depth, height, width, out, in)``.
-
-    Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
-    """
-    return _unconvolved(3, value, filter, output_shape, strides, padding, data_format, dilations)
+conv2d_backprop_input = _transposed(
+    2,
+    "Conv2DBackpropInput",
+    "conv2d_backprop_input",
+    "input_sizes, filter=None, out_backprop=None, strides=None, padding=None, use_cudnn_on_gpu=True, "
+    "data_format='NHWC', dilations=None, name=None, filters=None",
+    "The gradient of ``conv2d`` with respect to its input; ``filters`` is a later name of ``filter``.\n\n"
+    "``use_cudnn_on_gpu`` changes nothing.",
+    "filters, gradient = tf.zeros([2, 2, 3, 5]), tf.zeros([1, 2, 2, 5])",
+    'print(tf.nn.conv2d_backprop_input([1, 4, 4, 3], filters, gradient, [1, 2, 2, 1], "SAME").shape)',
+    "(1, 4, 4, 3)",
+    older={"input_sizes": "output_shape", "out_backprop": "value", "filters": "filter"},
+    unused="use_cudnn_on_gpu",
+)
 
 
 @example(
@@ -259,86 +251,40 @@ def atrous_conv2d_transpose(
     return conv2d_transpose(value, filters, output_shape, 1, padding, name=name, dilations=rate)
 
 
-def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
-) -> Any:
-    """The gradient of ``conv2d`` as an operation; ``filter`` is ``(height, width, out, in)``.
+def _by_channel(own: str, default: str | None, parameters: str, text: str, *shown: str) -> Callable[..., Any]:
+    """``tf.nn``'s function called ``own`` that convolves each channel on its own; see ``_convolution``."""
 
-    Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
+    def body(
+        input: Any, filter: Any, strides: Number, padding: Number, rate: Number, data_format: Number
+    ) -> Any:
+        _need(input, "an input", 4)
+        _need(filter, "a filter", 4)
+        height, width, channels, several = filter.shape
+        w = ops.reshape(ops.permute(filter, (2, 3, 0, 1)), (channels * several, 1, height, width))
+        return _convolved(input, w, strides, padding, data_format, rate, channels)
 
-    >>> import twofold.static as tf
-    >>> x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])
-    >>> tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape.as_list()
-    [1, 4, 4, 5]
-    """
-    image, kernel = given_once(value=value, input=input), given_once(filter=filter, filters=filters)
-    made = name or "conv2d_transpose"
-    return _transposed(image, kernel, output_shape, strides, padding, data_format, dilations, name=made)
+    made, older = described(body, own, text, *shown), {"dilations": "rate"}
+    return operation("DepthwiseConv2dNative", default=default, older=older, parameters=parameters)(made)
 
 
-@example(
-    "filters, gradient = tf.zeros([2, 2, 3, 5]), tf.zeros([1, 2, 2, 5])",
-    'print(tf.nn.conv2d_backprop_input([1, 4, 4, 3], filters, gradient, [1, 2, 2, 1], "SAME").shape)',
-    "(1, 4, 4, 3)",
-)
-def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-    filters: Any = None,
-) -> Any:
-    """The gradient of ``conv2d`` with respect to its input; ``filters`` is a later name of ``filter``.
-
-    ``use_cudnn_on_gpu`` changes nothing.
-    """
-    made, kernel = name or "Conv2DBackpropInput", given_once(filter=filter, filters=filters)
-    return _transposed(out_backprop, kernel, input_sizes, strides, padding, data_format, dilations, name=made)
-
-
-@operation("DepthwiseConv2dNative")
-def _depthwise(
-    input: Any, filter: Any, strides: Number, padding: Number, rate: Number, data_format: Number
-) -> Any:
-    _need(input, "an input", 4)
-    _need(filter, "a filter", 4)
-    height, width, channels, several = filter.shape
-    w = ops.reshape(ops.permute(filter, (2, 3, 0, 1)), (channels * several, 1, height, width))
-    return _convolved(input, w, strides, padding, data_format, rate, channels)
-
-
-@example(
+depthwise_conv2d = _by_channel(
+    "depthwise_conv2d",
+    "depthwise",
+    "input, filter, strides, padding, rate=None, name=None, data_format=None, dilations=None",
+    "Each channel convolved on its own by ``(height, width, channels, filters of a channel)``.",
     "x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3])",
     'print(tf.nn.depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME").shape)',
     "(1, 4, 4, 6)",
 )
-def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Any:
-    """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``."""
-    apart = given_once(rate=rate, dilations=dilations)
-    return _depthwise(input, filter, strides, padding, apart, data_format, name=name or "depthwise")
+depthwise_conv2d_native = _by_channel(
+    "depthwise_conv2d_native",
+    None,
+    "input, filter, strides, padding, data_format='NHWC', dilations=(1, 1, 1, 1), name=None",
+    "``depthwise_conv2d`` with its parameters in another order.",
+    "x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3])",
+    'print(tf.nn.depthwise_conv2d_native(x, filters, [1, 1, 1, 1], "SAME", "NHWC").shape)',
+    "(1, 4, 4, 6)",
+)
 
 
 @example(
@@ -364,26 +310,6 @@ def separable_conv2d(
     )
 
 
-def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Any:
-    """``depthwise_conv2d`` with its parameters in another order.
-
-    >>> import twofold.static as tf
-    >>> filters = tf.zeros([2, 2, 2, 3])
-    >>> tf.nn.depthwise_conv2d_native(tf.zeros([1, 4, 4, 2]), filters, [1, 1, 1, 1], "SAME", "NHWC").shape.as_list()
-    [1, 4, 4, 6]
-    """
-    made = name or "DepthwiseConv2dNative"
-    return _depthwise(input, filter, strides, padding, dilations, data_format, name=made)
-
-
 def convolution(
     input: Any,
     filter: Any = None,
@@ -399,18 +325,12 @@ def convolution(
 
     ``filters`` and ``dilations`` are later names of ``filter`` and ``dilation_rate``.
     """
-    value = convert_to_tensor(input)
-    kernel = convert_to_tensor(given_once(filter=filter, filters=filters))
-    dilation_rate = given_once(dilation_rate=dilation_rate, dilations=dilations)
-    count = kernel.type_.ndim - 2
-    functions: dict[int, Any] = {1: conv1d, 2: conv2d, 3: conv3d}
-    if count not in functions:
-        what = f"a filter of {kernel.type_.ndim} axes"
-        raise failed("convolution", ArgumentError(what, "Give one to three spatial axes."))
-    layout = data_format or LAYOUTS[count][0]
-    steps, apart = [list(given or [1] * count) for given in (strides, dilation_rate)]
-    options = {"data_format": layout, "dilations": apart, "name": name}
-    return functions[count](value, kernel, steps, padding, **options)
+    value, kernel = convert_to_tensor(input), given_once(filter=filter, filters=filters)
+    kernel, count = _kernel_over("convolution", "a filter", kernel)
+    apart = given_once(dilation_rate=dilation_rate, dilations=dilations)
+    steps, apart = [list(given or [1] * count) for given in (strides, apart)]
+    options = {"data_format": data_format or LAYOUTS[count][0], "dilations": apart, "name": name}
+    return (conv1d, conv2d, conv3d)[count - 1](value, kernel, steps, padding, **options)
 
 
 def conv_transpose(
@@ -431,16 +351,18 @@ def conv_transpose(
     >>> tf.nn.conv_transpose(x, filters, [1, 8, 5], 2).shape.as_list()
     [1, 8, 5]
     """
-    kernels = convert_to_tensor(given_once(filters=filters, filter=filter))
-    count = kernels.type_.ndim - 2
-    functions: dict[int, Any] = {
-        1: conv1d_transpose,
-        2: conv2d_transpose,
-        3: conv3d_transpose,
-    }
-    if count not in functions:
-        what = f"filters of {kernels.type_.ndim} axes"
-        raise failed("conv_transpose", ArgumentError(what, "Give one to three spatial axes."))
-    options: dict[str, Any] = {"data_format": data_format or LAYOUTS[count][0], "dilations": dilations}
-    options["name"] = name or "conv_transpose"
-    return functions[count](input, kernels, output_shape, strides, padding, **options)
+    kernel = given_once(filters=filters, filter=filter)
+    kernel, count = _kernel_over("conv_transpose", "filters", kernel)
+    convolve = (conv1d_transpose, conv2d_transpose, conv3d_transpose)[count - 1]
+    options = {"data_format": data_format or LAYOUTS[count][0], "dilations": dilations}
+    return convolve(input, kernel, output_shape, strides, padding, name=name or "conv_transpose", **options)
+
+
+def _kernel_over(name: str, what: str, value: Any) -> tuple[Any, int]:
+    """Filters as a tensor, and over how many axes they go; raises ArgumentError unless these are one to three."""
+    kernel = convert_to_tensor(value)
+    count = kernel.type_.ndim - 2
+    if not 1 <= count <= 3:
+        fix = "Give one to three spatial axes."
+        raise failed(name, ArgumentError(f"{what} of {kernel.type_.ndim} axes", fix))
+    return kernel, count

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from twofold.ops.base import apply, ops
 from twofold.static.api.op_functions import Number, operation, sizes
-from twofold.static.graph.docstrings import example
+from twofold.static.graph.docstrings import described, example
 from twofold.static.nn.layouts import channels_behind_batch, padded_sides, spatial_numbers, with_depth
 from twofold.static.nn.pooling import LAYOUTS
 
 
 def _kernel_gradient(
+    by_channel: bool,
     input: Any,
     filter_sizes: Any,
     out_backprop: Any,
@@ -19,7 +21,6 @@ def _kernel_gradient(
     padding: Any,
     data_format: Any,
     dilations: Any,
-    by_channel: bool = False,
 ) -> Any:
     """The gradient with respect to kernels ``(*sizes, in, out)``, ``by_channel`` ``(*sizes, channels, of each)``."""
     wanted = sizes(filter_sizes)
@@ -42,72 +43,58 @@ def _kernel_gradient(
     return ops.permute(made, (*range(2, count + 2), 1, 0))
 
 
-@operation("Conv2DBackpropFilter")
-@example(
+def _gradient(
+    type: str, own: str, parameters: str, text: str, *shown: str, by_channel: bool = False, unused: str = ""
+) -> Callable[..., Any]:
+    """``tf.nn``'s function of such gradients called ``own``, of a row of ``parameters``; ``shown`` is its example."""
+
+    def body(
+        input: Any,
+        filter_sizes: Number,
+        out_backprop: Any,
+        strides: Number,
+        padding: Number,
+        data_format: Number,
+        dilations: Number,
+    ) -> Any:
+        window = (strides, padding, data_format, dilations)
+        return _kernel_gradient(by_channel, input, filter_sizes, out_backprop, *window)
+
+    row = f"input, filter_sizes, out_backprop, strides, padding, {parameters}, name=None"
+    return operation(type, parameters=row, unused=unused)(described(body, own, text, *shown))
+
+
+conv2d_backprop_filter = _gradient(
+    "Conv2DBackpropFilter",
+    "conv2d_backprop_filter",
+    "use_cudnn_on_gpu=True, data_format='NHWC', dilations=(1, 1, 1, 1)",
+    "The gradient of ``conv2d`` with respect to its kernels.\n\n``use_cudnn_on_gpu`` changes nothing.",
     "x, gradient = tf.ones([1, 3, 3, 1]), tf.ones([1, 2, 2, 1])",
     'tf.squeeze(tf.nn.conv2d_backprop_filter(x, [2, 2, 1, 1], gradient, [1, 1, 1, 1], "VALID"))',
     "[[4. 4.]\n [4. 4.]]",
+    unused="use_cudnn_on_gpu",
 )
-def conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Number,
-    out_backprop: Any,
-    strides: Number,
-    padding: Number,
-    use_cudnn_on_gpu: Number = True,
-    data_format: Number = "NHWC",
-    dilations: Number = (1, 1, 1, 1),
-) -> Any:
-    """The gradient of ``conv2d`` with respect to its kernels.
-
-    ``use_cudnn_on_gpu`` changes nothing.
-    """
-    return _kernel_gradient(input, filter_sizes, out_backprop, strides, padding, data_format, dilations)
-
-
-@operation("Conv3DBackpropFilterV2")
-@example(
+conv3d_backprop_filter = conv3d_backprop_filter_v2 = _gradient(
+    "Conv3DBackpropFilterV2",
+    "conv3d_backprop_filter_v2",
+    "data_format='NDHWC', dilations=(1, 1, 1, 1, 1)",
+    "The gradient of ``conv3d`` with respect to its kernels.",
     "x, gradient = tf.ones([1, 2, 3, 3, 1]), tf.ones([1, 2, 2, 2, 1])",
     "sizes, strides = [1, 2, 2, 1, 1], [1, 1, 1, 1, 1]",
     'tf.squeeze(tf.nn.conv3d_backprop_filter_v2(x, sizes, gradient, strides, "VALID"))',
     "[[8. 8.]\n [8. 8.]]",
 )
-def conv3d_backprop_filter_v2(
-    input: Any,
-    filter_sizes: Number,
-    out_backprop: Any,
-    strides: Number,
-    padding: Number,
-    data_format: Number = "NDHWC",
-    dilations: Number = (1, 1, 1, 1, 1),
-) -> Any:
-    """The gradient of ``conv3d`` with respect to its kernels."""
-    return _kernel_gradient(input, filter_sizes, out_backprop, strides, padding, data_format, dilations)
-
-
-conv3d_backprop_filter = conv3d_backprop_filter_v2
-
-
-@operation("DepthwiseConv2dNativeBackpropFilter")
-@example(
+depthwise_conv2d_backprop_filter = _gradient(
+    "DepthwiseConv2dNativeBackpropFilter",
+    "depthwise_conv2d_backprop_filter",
+    "data_format='NHWC', dilations=(1, 1, 1, 1)",
+    "The gradient of ``depthwise_conv2d`` with respect to its kernels.",
     "x, gradient = tf.ones([1, 3, 3, 1]), tf.ones([1, 2, 2, 1])",
     "sizes, strides = [2, 2, 1, 1], [1, 1, 1, 1]",
     'tf.squeeze(tf.nn.depthwise_conv2d_backprop_filter(x, sizes, gradient, strides, "VALID"))',
     "[[4. 4.]\n [4. 4.]]",
+    by_channel=True,
 )
-def depthwise_conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Number,
-    out_backprop: Any,
-    strides: Number,
-    padding: Number,
-    data_format: Number = "NHWC",
-    dilations: Number = (1, 1, 1, 1),
-) -> Any:
-    """The gradient of ``depthwise_conv2d`` with respect to its kernels."""
-    return _kernel_gradient(
-        input, filter_sizes, out_backprop, strides, padding, data_format, dilations, by_channel=True
-    )
 
 
 @operation("DepthwiseConv2dNativeBackpropInput")

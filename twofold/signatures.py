@@ -1,0 +1,37 @@
+"""Signatures that are data: rows of names with their defaults."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+REQUIRED: Any = inspect.Parameter.empty
+"""In place of a default: the parameter must be given."""
+
+
+def signature(text: str) -> inspect.Signature:
+    """The signature with these parameters, whose defaults are literals.
+
+    >>> str(signature("units, rate=0.5, *, training"))
+    '(units: Any, rate: Any = 0.5, *, training: Any) -> Any'
+    """
+    found: Any = ast.parse(f"lambda {text}: 0", mode="eval").body
+    given, defaults = found.args.args, [ast.literal_eval(one) for one in found.args.defaults]
+    values = [REQUIRED] * (len(given) - len(defaults)) + defaults
+    made = signature_of({one.arg: value for one, value in zip(given, values, strict=True)})
+    kind = inspect.Parameter.KEYWORD_ONLY
+    only = [inspect.Parameter(one.arg, kind, annotation=Any) for one in found.args.kwonlyargs]
+    return made.replace(parameters=[*made.parameters.values(), *only])
+
+
+def signature_of(parameters: Mapping[str, Any]) -> inspect.Signature:
+    """The signature with these names and defaults in order.
+
+    >>> str(signature_of({"units": REQUIRED, "name": None}))
+    '(units: Any, name: Any = None) -> Any'
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = [inspect.Parameter(name, kind, default=value, annotation=Any) for name, value in parameters.items()]
+    return inspect.Signature(found, return_annotation=Any)
