@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 REQUIRED: Any = inspect.Parameter.empty
@@ -26,6 +26,22 @@ def signature(text: str) -> inspect.Signature:
     return made.replace(parameters=[*made.parameters.values(), *only])
 
 
+def arguments(
+    name: str, of: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments of a call by name, defaults included; raises TypeError with the function's ``name``.
+
+    >>> arguments("dense", signature("units, rate=0.5"), [4], {})
+    {'units': 4, 'rate': 0.5}
+    """
+    try:
+        bound = of.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
 def signature_of(parameters: Mapping[str, Any]) -> inspect.Signature:
     """The signature with these names and defaults in order.
 
@@ -33,5 +49,7 @@ def signature_of(parameters: Mapping[str, Any]) -> inspect.Signature:
     '(units: Any, name: Any = None) -> Any'
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    found = [inspect.Parameter(name, kind, default=value, annotation=Any) for name, value in parameters.items()]
+    found = [
+        inspect.Parameter(name, kind, default=value, annotation=Any) for name, value in parameters.items()
+    ]
     return inspect.Signature(found, return_annotation=Any)

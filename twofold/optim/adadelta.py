@@ -15,6 +15,7 @@ from twofold.optim.optimizer import (
     check_ways,
     not_negative,
     rule,
+    settings_of,
 )
 
 Tensor = _core.Tensor
@@ -57,17 +58,7 @@ class Adadelta(Optimizer):
         check_eps(eps)
         not_negative(weight_decay=weight_decay)
         check_ways(foreach, None, differentiable, capturable)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "square_avg": _zeros_like(param), "acc_delta": _zeros_like(param)}

@@ -7,7 +7,7 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import finfo
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, gradients, rule
+from twofold.optim.optimizer import Optimizer, gradients, rule, settings_of
 
 Tensor = _core.Tensor
 _decayed_parameter = rule("decayed_parameter")
@@ -63,16 +63,7 @@ class Adafactor(Optimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not weight_decay >= 0.0:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""

@@ -15,6 +15,7 @@ from twofold.optim.optimizer import (
     check_ways,
     not_negative,
     rule,
+    settings_of,
 )
 
 Tensor = _core.Tensor
@@ -60,18 +61,7 @@ class Adagrad(Optimizer):
         )
         check_eps(eps)
         check_ways(foreach, fused, differentiable)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
         for (
             group
         ) in self.param_groups:  # programs that compute steps themselves read the state before the first one

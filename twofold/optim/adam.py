@@ -14,6 +14,7 @@ from twofold.optim.optimizer import (
     check_ways,
     not_negative,
     rule,
+    settings_of,
 )
 
 Tensor = _core.Tensor
@@ -63,20 +64,8 @@ class Adam(Optimizer):
             raise ValueError("betas must be either both floats or both Tensors")
         not_negative(weight_decay=weight_decay)
         check_ways(foreach, fused, differentiable, capturable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay or self._decoupled,
-        }
-        super().__init__(params, defaults)
+        decoupled_weight_decay = decoupled_weight_decay or self._decoupled
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         names = ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else []))

@@ -7,14 +7,7 @@ from typing import Any, ClassVar
 from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.optim.functional import step_on_lists
-from twofold.optim.optimizer import (
-    Optimizer,
-    Steps,
-    check_rate,
-    check_ways,
-    not_negative,
-    rule,
-)
+from twofold.optim.optimizer import Optimizer, Steps, check_rate, check_ways, not_negative, rule, settings_of
 
 Tensor = _core.Tensor
 _decayed_parameter = rule("decayed_parameter")
@@ -67,18 +60,7 @@ class ASGD(Optimizer):
         check_rate(lr)
         not_negative(weight_decay=weight_decay)
         check_ways(foreach, None, differentiable, capturable)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "eta": group["lr"], "mu": 1.0, "ax": _zeros_like(param)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.optim.optimizer import Optimizer, Steps, check_ways, gradients
-from twofold.signatures import signature
+from twofold.signatures import arguments, signature
 
 Tensor = _core.Tensor
 Update = Callable[[Steps, dict[str, Any]], None]
@@ -54,12 +54,7 @@ def step_on_lists(
     apart = {params, grads, *_WAYS, *(one for one, _, _ in held.values())}
 
     def function(*args: Any, **kwargs: Any) -> None:
-        try:
-            bound = public.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{function.__name__}: {error}") from None
-        bound.apply_defaults()
-        given = bound.arguments
+        given = arguments(function.__name__, public, args, kwargs)
         own = {name: value for name, value in given.items() if name not in apart} | fixed
         for pair, (first, second) in _PAIRS.items():
             if first in own:

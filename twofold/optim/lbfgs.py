@@ -9,7 +9,7 @@ from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.ops.base import FUNCTIONS
 from twofold.optim.line_search import Point, strong_wolfe
-from twofold.optim.optimizer import Optimizer
+from twofold.optim.optimizer import Optimizer, settings_of
 
 Tensor = _core.Tensor
 _cat = FUNCTIONS["cat"]
@@ -64,16 +64,8 @@ class LBFGS(Optimizer):
             raise ValueError(f"Invalid learning rate: {lr}")
         if line_search_fn not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, settings_of(locals()))
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, gradients, rule
+from twofold.optim.optimizer import Optimizer, gradients, rule, settings_of
 
 Tensor = _core.Tensor
 _running_mean = rule("adam_mean")
@@ -67,17 +67,7 @@ class Muon(Optimizer):
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(ns_coefficients) != 3:
             raise ValueError("Coefficients must be a tuple of exactly 3 values")
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
         for group in self.param_groups:
             for param in group["params"]:
                 if param.ndim != 2:

@@ -14,6 +14,7 @@ from twofold.optim.optimizer import (
     check_ways,
     not_negative,
     rule,
+    settings_of,
 )
 
 Tensor = _core.Tensor
@@ -72,19 +73,7 @@ class NAdam(Optimizer):
         if not momentum_decay >= 0.0:
             raise ValueError(f"Invalid momentum_decay value: {momentum_decay}")
         check_ways(foreach, None, differentiable, capturable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from importlib import import_module
 from typing import Any, ClassVar, TypeAlias
@@ -87,6 +87,11 @@ def check_adam_settings(lr: float, eps: float, betas: tuple[float, float]) -> No
     for index, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+
+
+def settings_of(names: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among ``locals()`` of an ``__init__`` that has no further variables: all behind ``params``."""
+    return {name: value for name, value in names.items() if name not in ("self", "params", "__class__")}
 
 
 def gradients(

@@ -14,6 +14,7 @@ from twofold.optim.optimizer import (
     check_ways,
     not_negative,
     rule,
+    settings_of,
 )
 
 Tensor = _core.Tensor
@@ -68,18 +69,7 @@ class RAdam(Optimizer):
         check_adam_settings(lr, eps, betas)
         not_negative(weight_decay=weight_decay)
         check_ways(foreach, None, differentiable, capturable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}

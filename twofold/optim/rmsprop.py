@@ -15,6 +15,7 @@ from twofold.optim.optimizer import (
     check_ways,
     not_negative,
     rule,
+    settings_of,
 )
 
 Tensor = _core.Tensor
@@ -61,19 +62,7 @@ class RMSprop(Optimizer):
         check_eps(eps)
         not_negative(momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         check_ways(foreach, None, differentiable, capturable)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         wanted = {"square_avg": True, "momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}

@@ -7,13 +7,7 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.optim.functional import step_on_lists
-from twofold.optim.optimizer import (
-    Optimizer,
-    Steps,
-    check_rate,
-    check_ways,
-    rule,
-)
+from twofold.optim.optimizer import Optimizer, Steps, check_rate, check_ways, rule, settings_of
 
 Tensor = _core.Tensor
 _step_size = rule("rprop_step_size")
@@ -63,16 +57,7 @@ class Rprop(Optimizer):
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         check_ways(foreach, None, differentiable, capturable)
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "prev": _zeros_like(param), "step_size": _full_like(param, group["lr"])}

@@ -14,6 +14,7 @@ from twofold.optim.optimizer import (
     gradients,
     not_negative,
     rule,
+    settings_of,
 )
 
 Tensor = _core.Tensor
@@ -59,18 +60,7 @@ class SGD(Optimizer):
         check_ways(foreach, fused, differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()))
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""

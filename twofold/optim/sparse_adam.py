@@ -6,12 +6,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import (
-    Optimizer,
-    check_adam_settings,
-    gradients,
-    rule,
-)
+from twofold.optim.optimizer import Optimizer, check_adam_settings, gradients, rule, settings_of
 
 Tensor = _core.Tensor
 _sparse_mean = rule("sparse_adam_mean")
@@ -50,7 +45,7 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from twofold.signatures import REQUIRED as REQUIRED
-from twofold.signatures import signature, signature_of
+from twofold.signatures import arguments, signature, signature_of
 
 
 def parameters(text: str) -> dict[str, Any]:
@@ -36,12 +36,7 @@ def with_parameters(
 
     @functools.wraps(like or function)
     def named(*args: Any, **kwargs: Any) -> Any:
-        try:
-            given = public.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{named.__name__}: {error}") from None
-        given.apply_defaults()
-        return function(**given.arguments)
+        return function(**arguments(named.__name__, public, args, kwargs))
 
     named.__signature__ = public  # type: ignore[attr-defined]
     return named

@@ -8,11 +8,11 @@ from typing import Any
 from twofold.dtypes import bool_, float32, float64, int64
 from twofold.static import linalg, math, metrics, sets
 from twofold.static.api.op_functions import convert_to_tensor
-from twofold.static.arrays import creation, selection
+from twofold.static.arrays import selection
 from twofold.static.arrays.selection import confusion_matrix as _confusion_matrix
 from twofold.static.contrib.assigning import local_variable
 from twofold.static.graph.docstrings import described, example
-from twofold.static.metrics.streaming import flat, gathered, metric_of
+from twofold.static.metrics.streaming import flat, gathered, metric_of, shares_of
 from twofold.static.python.positions import enter
 from twofold.static.variables.variable import assign_add
 
@@ -95,11 +95,7 @@ def aggregate_metric_map(
 def count(values: Any, weights: Any = None) -> tuple[Any, Any]:
     """How many values there are, or their weight."""
     given = math.cast(convert_to_tensor(values), float32)
-    shares = creation.ones_like(given)
-    if weights is not None:
-        shares = shares * math.cast(convert_to_tensor(weights), float32)
-    total, more = gathered("count", math.reduce_sum(shares))
-    return total.value(), more
+    return gathered("count", math.reduce_sum(shares_of(given, weights)))
 
 
 def _rate(own: str, wrong: Callable[..., Any], right: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,11 +119,8 @@ streaming_false_positive_rate = _rate("false_positive_rate", metrics.false_posit
 def streaming_covariance(predictions: Any, labels: Any, weights: Any = None) -> tuple[Any, Any]:
     """The unbiased covariance of predictions and labels over all runs (the update of Schubert and Gertz, 2018)."""
     one, two = (math.cast(convert_to_tensor(value), float32) for value in (predictions, labels))
-    shares = creation.ones_like(two)
-    if weights is not None:
-        shares = shares * math.cast(convert_to_tensor(weights), float32)
+    shares = shares_of(two, weights)
     batch = math.reduce_sum(shares)
-    total: Any
     total, more = gathered("count", batch)
     before = more - batch
     means, steps, centred = [], [], []
@@ -142,10 +135,10 @@ def streaming_covariance(predictions: Any, labels: Any, weights: Any = None) -> 
     own = math.reduce_sum(centred[0] * centred[1] * shares)
     apart = (steps[0] - means[0]) * (steps[1] - means[1])
     comoment, moved = gathered("comoment", own + apart * math.divide_no_nan(before * batch, more))
-    value = selection.where(
-        math.less_equal(total, 1.0), float("nan"), math.truediv(comoment.value(), total - 1.0)
+    value, update = (
+        selection.where(math.less_equal(count, 1.0), float("nan"), math.truediv(found, count - 1.0))
+        for found, count in ((comoment, total), (moved, more))
     )
-    update = selection.where(math.less_equal(more, 1.0), float("nan"), math.truediv(moved, more - 1.0))
     return value, update
 
 
@@ -178,7 +171,7 @@ def cohen_kappa(labels: Any, predictions_idx: Any, num_classes: int, weights: An
         chance = math.reduce_sum(math.divide_no_nan(math.cast(rows * columns, float64), total))
         return math.divide_no_nan(right - chance, total - chance, name=name)
 
-    values, updates = [total.value() for total, _ in pairs], [more for _, more in pairs]
+    values, updates = zip(*pairs)
     return coefficient("value", *values), coefficient("update_op", *updates)
 
 

@@ -33,11 +33,15 @@ def sources_of(operation: Operation) -> list[Source]:
 
 
 def above(
-    roots: Iterable[Operation], inside: bool = False, without: Iterable[Operation] = ()
+    roots: Iterable[Operation],
+    inside: bool = False,
+    without: Iterable[Operation] = (),
+    controls: bool = False,
 ) -> Iterator[Operation]:
     """``roots`` and all operations that they depend on, each once; not through those ``without``.
 
-    With ``inside`` also the operations in the bodies of loops and choices among them.
+    With ``inside`` also the operations in the bodies of loops and choices among them, with ``controls`` those that
+    they wait for.
     """
     seen = set(without)
     stack = list(roots)
@@ -48,6 +52,8 @@ def above(
         seen.add(operation)
         yield operation
         stack += [owner for owner, _ in sources_of(operation)]
+        if controls:
+            stack += operation.control_inputs
         if inside and operation.flow is not None:
             stack += [inner for body in operation.flow.bodies for inner in body.operations]
 
@@ -224,15 +230,4 @@ def trace_body(
 
 def _changes_state(root: Operation) -> bool:
     """Whether an operation, or one that it depends on or waits for, writes variables or calls Python."""
-    seen: set[Operation] = set()
-    stack = [root]
-    while stack:
-        operation = stack.pop()
-        if operation in seen:
-            continue
-        seen.add(operation)
-        if operation.updates or operation.python is not None:
-            return True
-        stack += [owner for owner, _ in sources_of(operation)]
-        stack += operation.control_inputs
-    return False
+    return any(one.updates or one.python is not None for one in above([root], controls=True))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.signatures import signature_of
+from twofold.signatures import arguments, signature_of
 from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
 from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in, serialize
@@ -52,12 +52,7 @@ class TableLayer(Layer):
                 *([] if of_numbers else [base.pop("input_dim", None)]),
             )
         super().__init__(**base)
-        try:
-            bound = signature_of(own).bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}") from None
-        bound.apply_defaults()
-        for key, value in bound.arguments.items():
+        for key, value in arguments(type(self).__name__, signature_of(own), args, kwargs).items():
             setattr(self, key, converted(key, value))
 
     def call(self, inputs: Any, **more: Any) -> Any:

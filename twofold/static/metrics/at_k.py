@@ -10,10 +10,9 @@ from twofold.ops.base import ops
 from twofold.static import math, nn
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, operation, whole
 from twofold.static.api.signatures import defaults_of, with_parameters
-from twofold.static.arrays import creation
 from twofold.static.graph.docstrings import START_LOCAL, with_example
 from twofold.static.graph.scopes import name_scope
-from twofold.static.metrics.streaming import COLLECTIONS, collected, gathered
+from twofold.static.metrics.streaming import COLLECTIONS, collected, gathered, quotient, shares_of
 from twofold.static.sparse import SparseTensor, sparse_tensor_to_dense
 
 _NO_LABEL = -(2**63)
@@ -104,7 +103,7 @@ def _share(kind: str, other: int, words: str) -> tuple[Callable[..., Any], Calla
             (right, more), (wrong, also) = (
                 gathered(_scope(names[case], k, class_id), cases[case], dtype=float64) for case in (0, other)
             )
-            value = math.divide(right.value(), right.value() + wrong.value(), name="value")
+            value = math.divide(right, right + wrong, name="value")
             return value, math.divide(more, more + also, name="update_op")
 
     def of_scores(
@@ -154,13 +153,9 @@ def _mean_average_precision(
     with name_scope(name, _scope("average_precision", k, None)):
         _, chosen = nn.top_k(predictions, k)
         found = _average_precision(_dense(labels), chosen)
-        scale = creation.ones_like(found)
-        if weights is not None:
-            scale = scale * math.cast(convert_to_tensor(weights), float64)
-        total, more = gathered("total", math.reduce_sum(found * scale), dtype=float64)
-        most, many = gathered("max", math.reduce_sum(scale), dtype=float64)
-        value = math.divide_no_nan(total.value(), most.value(), name="value")
-        return value, math.divide_no_nan(more, many, name="update_op")
+        scale = shares_of(found, weights)
+        total = gathered("total", math.reduce_sum(found * scale), dtype=float64)
+        return quotient(total, gathered("max", math.reduce_sum(scale), dtype=float64))
 
 
 average_precision_at_k = _entered(

@@ -51,8 +51,7 @@ def _counts(
     """For each of ``cases`` what was gathered, and what is once a batch is taken in."""
     scale = None if weights is None else math.cast(flat(weights), float32)
     found = _at_limits(flat(labels), math.cast(flat(predictions), float32), scale, limits)
-    pairs = [gathered(key, part, [count]) for key, part in zip(_CASES, found) if key in cases]
-    return [(total.value(), more) for total, more in pairs]
+    return [gathered(key, part, [count]) for key, part in zip(_CASES, found) if key in cases]
 
 
 def _applied(function: Callable[..., Any], pairs: list[tuple[Any, Any]], *others: Any) -> tuple[Any, Any]:

@@ -19,13 +19,24 @@ from twofold.static.variables.variable import Variable, assign_add
 from twofold.static.variables.variable_scope import variable_scope
 
 
-def gathered(
-    name: str, amount: Any, shape: Sequence[int] = (), dtype: DType = float32
-) -> tuple[Variable, Any]:
+def gathered(name: str, amount: Any, shape: Sequence[int] = (), dtype: DType = float32) -> tuple[Any, Any]:
     """A sum over all runs, and what adds ``amount`` to it."""
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
     total = Variable(lambda: creation.zeros(list(shape), dtype), False, keys, name=name)
-    return total, assign_add(total, amount)
+    return total.value(), assign_add(total, amount)
+
+
+def quotient(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any]:
+    """Of two sums that are ``gathered``, their quotient and what it is once more is added; 0 over 0 is 0."""
+    (total, more), (count, many) = one, other
+    value = math.divide_no_nan(total, count, name="value")
+    return value, math.divide_no_nan(more, many, name="update_op")
+
+
+def shares_of(values: Any, weights: Any) -> Any:
+    """The weight of each of ``values``: 1 without ``weights``."""
+    ones = creation.ones_like(values)
+    return ones if weights is None else ones * math.cast(convert_to_tensor(weights), values.dtype)
 
 
 def collected(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any, Any]:
@@ -110,10 +121,8 @@ def average(values: Any, weights: Any) -> tuple[Any, Any]:
     """The mean of all values, and the operation that takes in more."""
     given = convert_to_tensor(values)
     scale = None if weights is None else convert_to_tensor(weights)
-    total, more = gathered("total", _weighted_sum(given, scale))
-    count, many = gathered("count", _weight(given, scale))
-    value = math.divide_no_nan(total.value(), count.value(), name="value")
-    return value, math.divide_no_nan(more, many, name="update_op")
+    total = gathered("total", _weighted_sum(given, scale))
+    return quotient(total, gathered("count", _weight(given, scale)))
 
 
 @_mean_of("mean")
@@ -199,13 +208,9 @@ def mean_tensor(values: Any, weights: Any = None) -> tuple[Any, Any]:
     """The (weighted) mean over runs of each element."""
     given = math.cast(convert_to_tensor(values), float32)
     shape = given.get_shape().as_list()
-    share = creation.ones_like(given)
-    if weights is not None:
-        share = share * math.cast(convert_to_tensor(weights), float32)
-    total, more = gathered("total_tensor", given * share, shape)
-    count, many = gathered("count_tensor", share, shape)
-    value = math.divide_no_nan(total.value(), count.value(), name="value")
-    return value, math.divide_no_nan(more, many, name="update_op")
+    share = shares_of(given, weights)
+    total = gathered("total_tensor", given * share, shape)
+    return quotient(total, gathered("count_tensor", share, shape))
 
 
 def _agreement(labels: Any, predictions: Any, weights: Any, truth: bool, found: bool) -> Any:
@@ -223,8 +228,7 @@ def _cases(guessed: Any, wanted: Any, found: Number, truth: Number) -> Any:
 
 def _counter(kind: str, truth: bool, found: bool, words: str, example: str) -> Callable[..., Any]:
     def counter(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
-        total, more = gathered("count", _agreement(labels, predictions, weights, truth, found))
-        return total.value(), more
+        return gathered("count", _agreement(labels, predictions, weights, truth, found))
 
     counter.__name__ = counter.__qualname__ = kind
     counter.__doc__ = f"The weight of all {words}."
@@ -247,10 +251,8 @@ false_negatives = _counter(
 
 def _share(labels: Any, predictions: Any, weights: Any, other: Callable[..., Any]) -> tuple[Any, Any]:
     """True positives over their sum with the count ``other``."""
-    right, more = true_positives(labels, predictions, weights)
-    wrong, also = other(labels, predictions, weights)
-    value = math.divide_no_nan(right, right + wrong, name="value")
-    return value, math.divide_no_nan(more, more + also, name="update_op")
+    right, wrong = (kind(labels, predictions, weights) for kind in (true_positives, other))
+    return quotient(right, tuple(one + two for one, two in zip(right, wrong, strict=True)))
 
 
 @metric_of("precision", "precision([True, False], [True, True])", "0.5")
@@ -285,8 +287,7 @@ def _streaming_confusion_matrix(
     """The confusion matrix of all runs, and what adds that of one; programs import it from ``metrics_impl``."""
     scale = None if weights is None else flat(weights)
     counts = confusion_matrix(flat(labels), flat(predictions), num_classes, dtype, weights=scale)
-    total, more = gathered("total_confusion_matrix", counts, [num_classes, num_classes], dtype)
-    return total.value(), more
+    return gathered("total_confusion_matrix", counts, [num_classes, num_classes], dtype)
 
 
 @operation("MeanIOU")
@@ -307,7 +308,7 @@ def mean_per_class_accuracy(
     scale = None if weights is None else math.cast(flat(weights), float32)
     total, many = gathered("total", _by_class(wanted, wanted, scale, num_classes), [num_classes])
     count, more = gathered("count", _by_class(wanted, found, scale, num_classes), [num_classes])
-    shares = math.divide_no_nan(count.value(), total.value())
+    shares = math.divide_no_nan(count, total)
     return math.reduce_mean(shares, name="mean_accuracy"), math.divide_no_nan(more, many, name="update_op")
 
 

@@ -71,7 +71,7 @@ def _convolution(
     )
 
 
-conv1d = _convolution(
+conv1d: Callable[..., Any] = _convolution(
     1,
     "value=None, filters=None, stride=None, padding=None, use_cudnn_on_gpu=None, data_format=None, name=None, "
     "input=None, dilations=None",
@@ -83,7 +83,7 @@ conv1d = _convolution(
     unused="use_cudnn_on_gpu",
     default="conv1d",
 )
-conv2d = _convolution(
+conv2d: Callable[..., Any] = _convolution(
     2,
     "input, filter=None, strides=None, padding=None, use_cudnn_on_gpu=True, data_format='NHWC', "
     "dilations=(1, 1, 1, 1), name=None, filters=None",
@@ -94,7 +94,7 @@ conv2d = _convolution(
     older={"filters": "filter"},
     unused="use_cudnn_on_gpu",
 )
-conv3d = _convolution(
+conv3d: Callable[..., Any] = _convolution(
     3,
     "input, filter=None, strides=None, padding=None, data_format='NDHWC', dilations=(1, 1, 1, 1, 1), name=None, "
     "filters=None",
@@ -182,7 +182,7 @@ def _transposed(
 
 _LATER = {"input": "value", "filters": "filter"}
 _REFUSED = "Raises ShapeError where no convolution of ``output_shape`` has the shape of"
-conv1d_transpose = _transposed(
+conv1d_transpose: Callable[..., Any] = _transposed(
     1,
     "Conv2DBackpropInput",
     "conv1d_transpose",
@@ -195,7 +195,7 @@ conv1d_transpose = _transposed(
     older=_LATER,
     default="conv1d_transpose",
 )
-conv2d_transpose = _transposed(
+conv2d_transpose: Callable[..., Any] = _transposed(
     2,
     "Conv2DBackpropInput",
     "conv2d_transpose",
@@ -209,7 +209,7 @@ conv2d_transpose = _transposed(
     older=_LATER,
     default="conv2d_transpose",
 )
-conv3d_transpose = _transposed(
+conv3d_transpose: Callable[..., Any] = _transposed(
     3,
     "Conv3DBackpropInputV2",
     "conv3d_transpose",

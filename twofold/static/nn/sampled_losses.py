@@ -110,8 +110,12 @@ def sampled_classes(
     return Sampled(*in_python(own, function, [labels], results, name))
 
 
-def _sampler(own: str, distribution: Callable[[int], Distribution], words: str) -> Callable[..., Sampled]:
-    def sampler(
+def sampler(
+    own: str, distribution: Callable[[int], Distribution], words: str, *shown: str
+) -> Callable[..., Sampled]:
+    """``tf.nn``'s function called ``own`` that samples classes of a distribution of ``range_max`` of them."""
+
+    def sample(
         true_classes: Any,
         num_true: int,
         num_sampled: int,
@@ -124,15 +128,15 @@ def _sampler(own: str, distribution: Callable[[int], Distribution], words: str) 
         return sampled_classes(own, distribution(range_max), *given)
 
     text = f"A sample of classes, {words}; without repetition if ``unique``. It is new in every run."
-    return described(sampler, own, text)
+    return described(sample, own, text, *shown)
 
 
-log_uniform_candidate_sampler = _sampler(
+log_uniform_candidate_sampler = sampler(
     "log_uniform_candidate_sampler",
     _log_uniform,
     "class k with probability log((k + 2) / (k + 1)) / log(range_max + 1)",
 )
-uniform_candidate_sampler = _sampler("uniform_candidate_sampler", _uniform, "all equally probable")
+uniform_candidate_sampler = sampler("uniform_candidate_sampler", _uniform, "all equally probable")
 
 
 @operation("SampledLogits", several=list)

@@ -13,7 +13,7 @@ from twofold.errors import ArgumentError
 from twofold.runtime.calls import failed
 from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
-from twofold.static.nn.sampled_losses import Distribution, Sampled, sampled_classes
+from twofold.static.nn.sampled_losses import Distribution, Sampled, sampled_classes, sampler
 
 
 class _Unigrams(Distribution):
@@ -62,24 +62,14 @@ def all_candidate_sampler(
     return sampled_classes("all_candidate_sampler", _All(num_sampled), *given)
 
 
-@example(
+learned_unigram_candidate_sampler = sampler(
+    "learned_unigram_candidate_sampler",
+    lambda count: _Unigrams(numpy.ones(count), learns=True),
+    "by the frequencies of the true classes of the runs before, which are equal at first",
     "found = tf.nn.learned_unigram_candidate_sampler(tf.constant([[1]], tf.int64), 1, 3, True, 3)",
     "tf.sort(found.sampled_candidates)",
     "[0 1 2]",
 )
-def learned_unigram_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Sampled:
-    """A sample of classes by the frequencies of the true classes of the runs before; at first all are equal."""
-    given = (true_classes, num_true, num_sampled, unique, seed, name)
-    classes = _Unigrams(numpy.ones(range_max), learns=True)
-    return sampled_classes("learned_unigram_candidate_sampler", classes, *given)
 
 
 @example(
