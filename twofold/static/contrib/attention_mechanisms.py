@@ -11,7 +11,7 @@ from twofold.errors import ArgumentError
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn, random
-from twofold.static.api.op_functions import as_dtype, convert_to_tensor
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, snake_case
 from twofold.static.api.signatures import parameters, with_parameters
 from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.autodiff.clipping import clip_by_value
@@ -97,26 +97,13 @@ class AttentionMechanism:
         """How much of each value the query takes, and the next state, which is the same."""
         raise NotImplementedError
 
-    def _aligned(self, score: Any, state: Any) -> tuple[Any, Any]:
-        alignments = self._probability_fn(score, state)
-        return alignments, alignments
 
-
-class _Monotonic(AttentionMechanism):
-    """A mechanism that never goes back (Raffel et al., 2017): its state are the alignments before."""
-
-    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """All of the first value."""
-        first = creation.zeros([batch_size], "int32")
-        return shape_ops.one_hot(first, self.alignments_size, dtype=dtype)
-
-
-def _bahdanau_score(processed_query: Any, keys: Any, normalize: bool) -> Any:
+def _bahdanau_score(processed_query: Any, keys: Any, options: dict[str, Any]) -> Any:
     """v . tanh(keys + query) with a variable v; ``normalize`` after Salimans and Kingma, 2016."""
     units = keys.get_shape().as_list()[-1]
     vector = get_variable("attention_v", [units], dtype=processed_query.dtype)
     added = keys + shape_ops.expand_dims(processed_query, 1)
-    if not normalize:
+    if not options["normalize"]:
         return math.reduce_sum(vector * math.tanh(added), 2)
     dtype = processed_query.dtype
     gain = get_variable(
@@ -127,21 +114,27 @@ def _bahdanau_score(processed_query: Any, keys: Any, normalize: bool) -> Any:
     return math.reduce_sum(gain * vector * length * math.tanh(added + bias), 2)
 
 
-def _luong_score(query: Any, keys: Any, scale: bool) -> Any:
+def _luong_score(query: Any, keys: Any, options: dict[str, Any]) -> Any:
     """Products of query and keys, with ``scale`` times a variable."""
     if query.type_.shape[-1] != keys.type_.shape[-1]:
         what = f"attention: a query of {query.type_.shape[-1]} features for {keys.type_.shape[-1]} units, at {here()}"
         raise ArgumentError(what, "Give num_units the size of the cell.")
     score = shape_ops.squeeze(math.matmul(shape_ops.expand_dims(query, 1), keys, transpose_b=True), [1])
-    if not scale:
+    if not options["scale"]:
         return score
     ones = initializers.ones_initializer()
     return score * get_variable("attention_g", [], dtype=query.dtype, initializer=ones)
 
 
-def _score_bias(score: Any, first: float) -> Any:
-    start = initializers.constant_initializer(first)
-    return score + get_variable("attention_score_bias", [], dtype=score.dtype, initializer=start)
+def _biased(compare: Callable[..., Any]) -> Callable[..., Any]:
+    """The score of a function and a variable."""
+
+    def score(query: Any, keys: Any, options: dict[str, Any]) -> Any:
+        made = compare(query, keys, options)
+        start = initializers.constant_initializer(options["score_bias_init"])
+        return made + get_variable("attention_score_bias", [], dtype=made.dtype, initializer=start)
+
+    return score
 
 
 @example(
@@ -218,6 +211,7 @@ def _taking(name: str, options: str, projects_query: bool) -> Callable[..., None
             score_mask_value=given["score_mask_value"],
         )
         self._num_units, self._name, self._options = units, given["name"], given  # type: ignore[attr-defined]
+        self._scope = snake_case(name)  # type: ignore[attr-defined]
 
     return with_parameters(initialize, parameters(f"{_BEFORE}, {options}, dtype=None, name={name!r}"))
 
@@ -226,60 +220,59 @@ _ADDITIVE = "normalize=False, probability_fn=None, score_mask_value=None"
 _PRODUCTS = "scale=False, probability_fn=None, score_mask_value=None"
 
 
-class BahdanauAttention(AttentionMechanism):
-    """Additive attention (Bahdanau et al., 2014); with ``normalize`` after Salimans and Kingma, 2016."""
+class _Scored(AttentionMechanism):
+    """A mechanism that compares queries with keys in a variable scope of its own."""
 
     _options: dict[str, Any]
-    __init__ = _taking("BahdanauAttention", _ADDITIVE, True)
+    _scope: str
+    _score: Callable[[Any, Any, dict[str, Any]], Any]
 
     def __call__(self, query: Any, state: Any = None) -> tuple[Any, Any]:
         """How much of each value the query takes, and the next state, which is the same."""
-        with variable_scope(None, "bahdanau_attention"):
-            score = _bahdanau_score(self.query_layer(query), self.keys, self._options["normalize"])
-        return self._aligned(score, state)
+        with variable_scope(None, self._scope):
+            processed = query if self.query_layer is None else self.query_layer(query)
+            score = self._score(processed, self.keys, self._options)
+        alignments = self._probability_fn(score, state)
+        return alignments, alignments
+
+
+class _Monotonic(_Scored):
+    """A mechanism that never goes back (Raffel et al., 2017): its state are the alignments before."""
+
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+        """All of the first value."""
+        first = creation.zeros([batch_size], "int32")
+        return shape_ops.one_hot(first, self.alignments_size, dtype=dtype)
+
+
+class BahdanauAttention(_Scored):
+    """Additive attention (Bahdanau et al., 2014); with ``normalize`` after Salimans and Kingma, 2016."""
+
+    _score = staticmethod(_bahdanau_score)
+    __init__ = _taking("BahdanauAttention", _ADDITIVE, True)
 
 
 class BahdanauMonotonicAttention(_Monotonic):
     """Additive attention that never goes back (Raffel et al., 2017)."""
 
-    _options: dict[str, Any]
+    _score = staticmethod(_biased(_bahdanau_score))
     __init__ = _taking(
         "BahdanauMonotonicAttention", f"normalize=False, score_mask_value=None, {_NOISE}", True
     )
 
-    def __call__(self, query: Any, state: Any = None) -> tuple[Any, Any]:
-        """How much of each value the query takes after those of ``state``, and the next state, which is the same."""
-        with variable_scope(None, "bahdanau_monotonic_attention"):
-            score = _bahdanau_score(self.query_layer(query), self.keys, self._options["normalize"])
-            score = _score_bias(score, self._options["score_bias_init"])
-        return self._aligned(score, state)
 
-
-class LuongAttention(AttentionMechanism):
+class LuongAttention(_Scored):
     """Multiplicative attention (Luong et al., 2015); with ``scale`` times a variable."""
 
-    _options: dict[str, Any]
+    _score = staticmethod(_luong_score)
     __init__ = _taking("LuongAttention", _PRODUCTS, False)
-
-    def __call__(self, query: Any, state: Any = None) -> tuple[Any, Any]:
-        """How much of each value the query takes, and the next state, which is the same."""
-        with variable_scope(None, "luong_attention"):
-            score = _luong_score(query, self.keys, self._options["scale"])
-        return self._aligned(score, state)
 
 
 class LuongMonotonicAttention(_Monotonic):
     """Multiplicative attention that never goes back (Raffel et al., 2017)."""
 
-    _options: dict[str, Any]
+    _score = staticmethod(_biased(_luong_score))
     __init__ = _taking("LuongMonotonicAttention", f"scale=False, score_mask_value=None, {_NOISE}", False)
-
-    def __call__(self, query: Any, state: Any = None) -> tuple[Any, Any]:
-        """How much of each value the query takes after those of ``state``, and the next state, which is the same."""
-        with variable_scope(None, "luong_monotonic_attention"):
-            score = _luong_score(query, self.keys, self._options["scale"])
-            score = _score_bias(score, self._options["score_bias_init"])
-        return self._aligned(score, state)
 
 
 _BaseAttentionMechanism = AttentionMechanism

@@ -13,6 +13,7 @@ from twofold.static.arrays.selection import where
 from twofold.static.autodiff import clipping
 from twofold.static.autodiff.gradients import gradients as _gradients
 from twofold.static.control_flow.conditional import cond
+from twofold.static.graph.docstrings import described
 from twofold.static.keras.state import clear_session as clear_session
 from twofold.static.keras.state import get_session as get_session
 from twofold.static.keras.state import learning_phase as learning_phase
@@ -51,20 +52,28 @@ def set_value(x: Any, value: Any) -> None:
     x.load(value, get_session())
 
 
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``tf.reduce_mean``, of bools as float32."""
+def _reduced(name: str, more: str = "", first: Callable[[Any], Any] = lambda x: x) -> Callable[..., Any]:
+    """A reduction of ``tf`` by Keras's name, of what ``first`` makes of a tensor."""
+    reduce = getattr(math, f"reduce_{name}")
+
+    def reduced(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return reduce(first(x), axis, keepdims)
+
+    return described(reduced, name, f"``tf.reduce_{name}``{more}.")
+
+
+def _as_floats(x: Any) -> Any:
     given = convert_to_tensor(x)
-    return math.reduce_mean(math.cast(given, "float32") if given.dtype.kind == "b" else given, axis, keepdims)
+    return math.cast(given, "float32") if given.dtype.kind == "b" else given
 
 
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``tf.reduce_sum``."""
-    return math.reduce_sum(x, axis, keepdims)
+def _as_bools(x: Any) -> Any:
+    return math.cast(x, "bool")
 
 
-def max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``tf.reduce_max``."""
-    return math.reduce_max(x, axis, keepdims)
+mean = _reduced("mean", ", of bools as float32", _as_floats)
+sum, max, prod, min = map(_reduced, ("sum", "max", "prod", "min"))
+any, all = (_reduced(name, ", of numbers whether they are not 0", _as_bools) for name in ("any", "all"))
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
@@ -115,26 +124,6 @@ elu, softplus, softsign, bias_add, argmin = nn.elu, nn.softplus, nn.softsign, nn
 stack, tile, gather, reverse = shape_ops.stack, shape_ops.tile, shape_ops.gather, shape_ops.reverse
 stop_gradient, permute_dimensions = math.stop_gradient, shape_ops.transpose
 update, update_add, update_sub = assign, assign_add, assign_sub
-
-
-def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``tf.reduce_prod``."""
-    return math.reduce_prod(x, axis, keepdims)
-
-
-def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``tf.reduce_min``."""
-    return math.reduce_min(x, axis, keepdims)
-
-
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``tf.reduce_any``, of numbers whether they are not 0."""
-    return math.reduce_any(math.cast(x, "bool"), axis, keepdims)
-
-
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``tf.reduce_all``, of numbers whether they are not 0."""
-    return math.reduce_all(math.cast(x, "bool"), axis, keepdims)
 
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:

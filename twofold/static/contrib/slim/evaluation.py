@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from twofold.static.api.op_functions import refuse
@@ -18,46 +18,22 @@ from twofold.static.train.monitored_session import Scaffold, SingularMonitoredSe
 _DEFAULT: Any = object()
 
 
-@takes(
-    summary_op=_DEFAULT, summary_op_feed_dict=None, variables_to_restore=None, session_config=None, hooks=None
+_STEPS = dict.fromkeys(
+    ("initial_op", "initial_op_feed_dict", "eval_op", "eval_op_feed_dict", "final_op", "final_op_feed_dict")
 )
-def evaluate_once(
-    master: str,
-    checkpoint_path: Any,
-    logdir: Any,
-    num_evals: int = 1,
-    initial_op: Any = None,
-    initial_op_feed_dict: Any = None,
-    eval_op: Any = None,
-    eval_op_feed_dict: Any = None,
-    final_op: Any = None,
-    final_op_feed_dict: Any = None,
-    **options: Any,
-) -> Any:
+_SUMMARY = {"summary_op": _DEFAULT, "summary_op_feed_dict": None, "variables_to_restore": None}
+
+
+@takes(**_STEPS, **_SUMMARY, session_config=None, hooks=None)
+def evaluate_once(master: str, checkpoint_path: Any, logdir: Any, num_evals: int = 1, **options: Any) -> Any:
     """Restore a checkpoint, run ``eval_op`` ``num_evals`` times, and write a summary; the value of ``final_op``."""
     refuse("slim.evaluation.evaluate_once", hooks=options.pop("hooks"))
-    steps = (
-        num_evals,
-        initial_op,
-        initial_op_feed_dict,
-        eval_op,
-        eval_op_feed_dict,
-        final_op,
-        final_op_feed_dict,
-    )
-    return _evaluation(master, logdir, steps, **options)(checkpoint_path)
+    return _evaluation(master, logdir, num_evals, **options)(checkpoint_path)
 
 
 @takes(
-    initial_op=None,
-    initial_op_feed_dict=None,
-    eval_op=None,
-    eval_op_feed_dict=None,
-    final_op=None,
-    final_op_feed_dict=None,
-    summary_op=_DEFAULT,
-    summary_op_feed_dict=None,
-    variables_to_restore=None,
+    **_STEPS,
+    **_SUMMARY,
     eval_interval_secs=60,
     max_number_of_evaluations=None,
     session_config=None,
@@ -74,35 +50,25 @@ def evaluation_loop(master: str, checkpoint_dir: Any, logdir: Any, num_evals: in
     refuse("slim.evaluation.evaluation_loop", hooks=options.pop("hooks"))
     waits = [options.pop(key) for key in ("eval_interval_secs", "timeout", "timeout_fn")]
     most = options.pop("max_number_of_evaluations")
-    steps = (num_evals, *[options.pop(key) for key in _STEPS])
-    evaluate = _evaluation(master, logdir, steps, **options)
+    evaluate = _evaluation(master, logdir, num_evals, **options)
     found = None
     for path in itertools.islice(checkpoints_iterator(checkpoint_dir, *waits), most):
         found = evaluate(path)
     return found
 
 
-_STEPS = (
-    "initial_op",
-    "initial_op_feed_dict",
-    "eval_op",
-    "eval_op_feed_dict",
-    "final_op",
-    "final_op_feed_dict",
-)
-
-
 def _evaluation(
     master: str,
     logdir: Any,
-    steps: Sequence[Any],
+    count: int,
     summary_op: Any,
     summary_op_feed_dict: Any,
     variables_to_restore: Any,
     session_config: Any,
+    **steps: Any,
 ) -> Callable[[str], Any]:
     """The function that evaluates a checkpoint; what it needs of the graph is declared once."""
-    count, initial, initial_feeds, each, each_feeds, final, final_feeds = steps
+    initial, initial_feeds, each, each_feeds, final, final_feeds = (steps[key] for key in _STEPS)
     step = get_or_create_global_step()
     shown = merge_all() if summary_op is _DEFAULT else summary_op
     scaffold = Scaffold(saver=Saver(variables_to_restore))
