@@ -257,10 +257,6 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     return dtype
 
 
-_FLOAT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
-"""Bits of the fraction and of the exponent."""
-
-
 class finfo:
     """Limits of a floating dtype (of a complex one: of its parts): ``bits``, ``eps``, ``max``, ``min``, ``tiny``.
 

@@ -120,7 +120,6 @@ class TransformedDistribution(Distribution):
                 f"a base distribution of shape {shape} for a transform of {whole.domain.event_dim} axes",
                 "Use a base distribution with more axes.",
             )
-        self._base_given = base_distribution
         after = whole.forward_shape(Size(shape))
         before = whole.inverse_shape(after)
         moved = whole.domain.event_dim - len(base_distribution.event_shape)

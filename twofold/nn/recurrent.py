@@ -175,7 +175,7 @@ class RNNBase(Module):
     ) -> None:
         check_device(device)
         super().__init__()
-        _check(input_size, hidden_size, num_layers, dropout, proj_size)
+        _check(hidden_size, num_layers, dropout, proj_size)
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -319,7 +319,7 @@ class RNNBase(Module):
         return output, last
 
 
-def _check(input_size: int, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
+def _check(hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
     """Raise for settings that make no layer, with PyTorch's message."""
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
         raise ValueError(

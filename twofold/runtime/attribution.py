@@ -332,13 +332,10 @@ def _shares(traced: TracedGraph) -> list[KernelShare]:
 
 def kernel_shares(schedule: Schedule, origins: Origins) -> list[KernelShare]:
     """The work of each kernel of a schedule."""
-    known = {node.id: node for node in schedule.graph.nodes()}
-    return [_kernel_share(schedule, instruction, origins, known) for instruction in schedule.instructions]
+    return [_kernel_share(schedule, instruction, origins) for instruction in schedule.instructions]
 
 
-def _kernel_share(
-    schedule: Schedule, instruction: Instruction, origins: Origins, known: dict[int, Node]
-) -> KernelShare:
+def _kernel_share(schedule: Schedule, instruction: Instruction, origins: Origins) -> KernelShare:
     weights: dict[int, float] = {}
     nodes = nodes_of(instruction)
     for node in nodes:
@@ -347,14 +344,14 @@ def _kernel_share(
             weights[entry] = weights.get(entry, 0.0) + (node_cost(node) + 1.0) / len(own)
     total = sum(weights.values())
     shares = tuple((entry, weight / total) for entry, weight in sorted(weights.items()))
-    nbytes = sum(_buffer_bytes(schedule, key, known) for key in dict.fromkeys(instruction.buffers))
+    nbytes = sum(_buffer_bytes(schedule, key) for key in dict.fromkeys(instruction.buffers))
     packs = instruction.key is not None and instruction.nest is None and len(instruction.buffers) == 2
     flops = 0 if packs and instruction.name == "pack" else sum(node_flops(node) for node in nodes)
     names = tuple(node.op.name for node in nodes if node.op.kind not in ("view", "source"))
     return KernelShare(instruction.name, shares, nbytes, flops, names)
 
 
-def _buffer_bytes(schedule: Schedule, key: Any, known: dict[int, Node]) -> int:
+def _buffer_bytes(schedule: Schedule, key: Any) -> int:
     kind, number = key
     if kind == "input":
         return schedule.graph.input_types[number].nbytes

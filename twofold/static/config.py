@@ -43,9 +43,6 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     return [LogicalDevice("/device:CPU:0", "CPU")] if device_type in (None, "CPU") else []
 
 
-_visible: dict[str, list[PhysicalDevice]] = {}
-
-
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     """Nothing where the processor is among the devices, or none of a type is asked for; ValueError otherwise.
 

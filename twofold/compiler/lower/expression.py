@@ -147,13 +147,13 @@ class Expression:
             return b.cast(b.bitcast(bits, float64), dtype)
         return b.cast(bits, dtype)
 
-    def _along(self, number: int, index: Position) -> Val | int:
+    def _along(self, number: int) -> Val | int:
         return self.stride(number, self.vector_axis) if self.vector_axis >= 0 else 0
 
     def _index(self, number: int, index: Position) -> Val:
         b, where = self.b, index.pointers[number]
         assert where is not None
-        stride = self._along(number, index)
+        stride = self._along(number)
         if isinstance(stride, int) and stride == 0:
             return where
         where = b.add(where, b.mul(b.index(index.index), stride))
@@ -166,7 +166,7 @@ class Expression:
         assert pointer is not None
         if number in index.squares:
             return b.load(pointer, 0, dtype, index.lanes)
-        stride = self._along(number, index)
+        stride = self._along(number)
         if isinstance(stride, int):
             if stride == 0:
                 return b.load(pointer, 0, dtype)
@@ -187,7 +187,7 @@ class Expression:
         pointer = index.pointers[access]
         assert pointer is not None
         value = index.values[store.step] if value is None else value
-        stride = self._along(access, index)
+        stride = self._along(access)
         if isinstance(stride, int) and stride == 0:
             b.store(pointer, 0, value)
         elif isinstance(stride, int):

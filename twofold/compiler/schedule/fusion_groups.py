@@ -175,10 +175,6 @@ class FusionGroup:
         self.cost += expression.cost
         self.buffers += expression.buffers
 
-    def strides_of(self, expression: FusedExpression) -> tuple[int, ...]:
-        """Strides of the stored result of an expression over the axes of the group."""
-        return map_strides(expression.strides, self.placements[expression.number], len(self.sizes))
-
     @property
     def limit(self) -> int:
         """The highest level that this group may be raised to: below all of its users."""

@@ -344,11 +344,6 @@ def by_parts_over_axes(function: str) -> Any:
     return rule
 
 
-def truth_over_axes(function: str) -> Any:
-    """The rule of a reduction of truth values."""
-    return lambda z, axes, keepdims: apply(function, truth(z), attrs=(axes, keepdims))
-
-
 def product_over_axes(z: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """Halves multiplied with each other until one is left; an odd last element joins at the end."""
     shape = z.shape

@@ -38,8 +38,6 @@ from twofold.static.graph.string_table import bytes_array, encode, holds_strings
 Number = Any
 """Annotation of a parameter whose numbers the body must know."""
 
-_VALUE_TYPES = (bool, int, float, numpy.ndarray, numpy.generic)
-
 
 @example('print(tf.as_dtype("float"))', "twofold.float32")
 def as_dtype(value: Any) -> DType:

@@ -289,7 +289,7 @@ def _compiled(
     positions = {k: position for position, k in enumerate(wanted)}
     chosen = [targets[k] for k in wanted]
     rules = rules_above(roots)
-    sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None], *_read_by(rules, roots)]
+    sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None], *_read_by(rules)]
     graph = roots[0][0].graph
     derivative = Derivative(
         len(roots),
@@ -305,7 +305,7 @@ def _compiled(
     return [(made, positions[k]) if k in positions else None for k in range(len(targets))]
 
 
-def _read_by(rules: Sequence[Operation], roots: Sequence[Source]) -> list[Source]:
+def _read_by(rules: Sequence[Operation]) -> list[Source]:
     """What gradient functions read that stands outside the bodies of loops and choices."""
     captured = dict.fromkeys(source for rule in rules for source in rule_of(rule).body.captured)
     return [source for source in captured if not depends_on_argument(source[0])]
