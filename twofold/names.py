@@ -388,9 +388,9 @@ NAMES: dict[str, dict[str, str]] = {
             "softmax log_softmax dropout"
         ),
         "twofold.static.nn.convolutions": (
-            "conv2d conv1d conv3d atrous_conv2d conv1d_transpose conv3d_transpose atrous_conv2d_transpose "
-            "conv2d_transpose conv2d_backprop_input depthwise_conv2d separable_conv2d "
-            "depthwise_conv2d_native convolution conv_transpose"
+            "conv1d conv2d conv3d atrous_conv2d conv1d_transpose conv2d_transpose conv3d_transpose "
+            "conv2d_backprop_input atrous_conv2d_transpose depthwise_conv2d depthwise_conv2d_native "
+            "separable_conv2d convolution conv_transpose"
         ),
         "twofold.static.nn.cross_entropy": (
             "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
@@ -403,7 +403,7 @@ NAMES: dict[str, dict[str, str]] = {
             "embedding_lookup embedding_lookup_sparse safe_embedding_lookup_sparse"
         ),
         "twofold.static.nn.filter_gradients": (
-            "conv2d_backprop_filter conv3d_backprop_filter_v2 conv3d_backprop_filter "
+            "conv2d_backprop_filter conv3d_backprop_filter conv3d_backprop_filter_v2 "
             "depthwise_conv2d_backprop_filter depthwise_conv2d_backprop_input "
             "depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input"
         ),

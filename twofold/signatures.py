@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 REQUIRED: Any = inspect.Parameter.empty
-"""In place of a default: the parameter must be given."""
+"""The default of a parameter that must be given."""
 
 
 def signature(text: str) -> inspect.Signature:
@@ -24,6 +24,15 @@ def signature(text: str) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
     only = [inspect.Parameter(one.arg, kind, annotation=Any) for one in found.args.kwonlyargs]
     return made.replace(parameters=[*made.parameters.values(), *only])
+
+
+def parameters(text: str) -> dict[str, Any]:
+    """The names and defaults, which are literals, of parameters as a signature has them.
+
+    >>> parameters("units, rate=0.5, name=None")["rate"]
+    0.5
+    """
+    return {name: one.default for name, one in signature(text).parameters.items()}
 
 
 def arguments(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
+
+from twofold.lazy import by_name
 
 NAMESPACES = {
     "debugging": "assert_all_finite=verify_tensor_all_finite is_finite is_inf is_nan",
@@ -14,11 +16,15 @@ NAMESPACES = {
     "graph_util": "import_graph_def",
     "initializers": """global_variables=global_variables_initializer local_variables=local_variables_initializer
         tables_initializer variables=variables_initializer""",
-    "io": """FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase=FIFOQueue decode_base64 encode_base64
-        decode_bmp=image.decode_bmp decode_gif=image.decode_gif decode_image=image.decode_image
-        decode_jpeg=image.decode_jpeg decode_png=image.decode_png encode_jpeg=image.encode_jpeg
-        encode_png=image.encode_png is_jpeg=image.is_jpeg matching_files write_file
-        match_filenames_once=train.match_filenames_once decode_compressed parse_tensor serialize_tensor""",
+    "io": """FIFOQueue FixedLenFeature FixedLenSequenceFeature PaddingFIFOQueue PriorityQueue RandomShuffleQueue
+        VarLenFeature QueueBase=FIFOQueue decode_base64 decode_bmp=image.decode_bmp decode_compressed decode_csv
+        decode_gif=image.decode_gif decode_image=image.decode_image decode_jpeg=image.decode_jpeg
+        decode_png=image.decode_png decode_raw encode_base64 encode_jpeg=image.encode_jpeg encode_png=image.encode_png
+        gfile is_jpeg=image.is_jpeg match_filenames_once=train.match_filenames_once matching_files parse_example
+        parse_single_example parse_single_sequence_example parse_tensor read_file serialize_tensor write_file
+        TFRecordCompressionType=python_io.TFRecordCompressionType TFRecordOptions=python_io.TFRecordOptions
+        TFRecordWriter=python_io.TFRecordWriter tf_record_iterator=python_io.tf_record_iterator
+        write_graph=graph_util.write_graph""",
     "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
         l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot
         transpose=matrix_transpose matrix_transpose lu=decompositions.lu
@@ -67,17 +73,26 @@ NAMESPACES = {
 """By module the names in it: each that of a function of ``tf``, or followed by what it is there."""
 
 
-def look_up(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a module, which finds its row of the table.
+def look_up(
+    module: str, rows: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a module, which finds its row of the table, or has ``rows`` of its own.
+
+    These are the names that it has from other modules, by their paths inside of ``twofold.static``.
 
     >>> import twofold.static as tf
     >>> tf.manip.tile is tf.tile and tf.linalg.diag is tf.matrix_diag
     True
     """
-    row = (entry.partition("=") for entry in NAMESPACES[module.rpartition(".")[2]].split())
-    names = {name: there or name for name, _, there in row}
+    if rows is None:
+        row = (entry.partition("=") for entry in NAMESPACES[module.rpartition(".")[2]].split())
+        names = {name: there or name for name, _, there in row}
+    else:
+        names = {name: f"{path}.{name}" for name, path in by_name(rows).items()}
 
     def find(name: str) -> Any:
+        if name == "__all__":  # what ``from module import *`` takes
+            return [one for one in dir(sys.modules[module]) if not one.startswith("_")]
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         found: Any = sys.modules["twofold.static"]

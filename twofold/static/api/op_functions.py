@@ -26,7 +26,6 @@ from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
 from twofold.ops.axes import given_once
 from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
-from twofold.signatures import signature
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute as at_once_compute
@@ -386,12 +385,12 @@ def operation(
     name_at: int | None = None,
     older: Mapping[str, str] | None = None,
     count: int = 1,
-    parameters: str = "",
+    row: inspect.Signature | None = None,
     unused: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function of a body; see the module.
 
-    Its parameters are those of the body, ``name`` and ``older``, or the row of ``parameters``.
+    Its parameters are those of the body, ``name`` and ``older``, or those of a ``row``.
 
     Args:
         type: That of the operations.
@@ -402,11 +401,10 @@ def operation(
         older: Further parameters at the end, and which of the others they are former names of; with a row all names
             that the body does not have, and those that it has for them.
         count: How many tensors the body returns, for where only a run can tell their types.
-        parameters: Names and defaults in TensorFlow's order, as a signature has them.
+        row: All parameters in TensorFlow's order.
         unused: Those of them that change nothing and that the body does not take.
     """
     formerly = dict(older or {})
-    row = signature(parameters) if parameters else None
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(body).parameters

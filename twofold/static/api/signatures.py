@@ -8,16 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from twofold.signatures import REQUIRED as REQUIRED
-from twofold.signatures import arguments, signature, signature_of
-
-
-def parameters(text: str) -> dict[str, Any]:
-    """The names and defaults, which are literals, of parameters as a signature has them.
-
-    >>> parameters("units, rate=0.5, name=None")["rate"]
-    0.5
-    """
-    return {name: one.default for name, one in signature(text).parameters.items()}
+from twofold.signatures import arguments, signature_of
+from twofold.signatures import parameters as parameters
 
 
 def with_parameters(

@@ -9,33 +9,12 @@ from typing import Any, TypeVar
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import is_tensor_like as is_tensor  # noqa: F401
-from twofold.static.arrays.reordering import argsort as argsort
-from twofold.static.arrays.reordering import sort as sort
-from twofold.static.contrib.assigning import add_model_variable as add_model_variable
-from twofold.static.contrib.assigning import assign_from_checkpoint as assign_from_checkpoint
-from twofold.static.contrib.assigning import assign_from_checkpoint_fn as assign_from_checkpoint_fn
-from twofold.static.contrib.assigning import assign_from_values as assign_from_values
-from twofold.static.contrib.assigning import assign_from_values_fn as assign_from_values_fn
-from twofold.static.contrib.assigning import filter_variables as filter_variables
-from twofold.static.contrib.assigning import get_unique_variable as get_unique_variable
-from twofold.static.contrib.assigning import get_variable_full_name as get_variable_full_name
-from twofold.static.contrib.assigning import global_variable as global_variable
-from twofold.static.contrib.assigning import local_variable as local_variable
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers.graph_collections import enter_variable
 from twofold.static.python.positions import enter
-from twofold.static.python.tensor_util import smart_cond as smart_cond
-from twofold.static.python.util import nest as nest
-from twofold.static.python.util.deprecation import deprecated as deprecated
-from twofold.static.saving.checkpoint_reader import list_variables as list_variables
-from twofold.static.saving.checkpoint_reader import load_checkpoint as load_checkpoint
-from twofold.static.saving.checkpoint_reader import load_variable as load_variable
-from twofold.static.train import assert_global_step as assert_global_step
-from twofold.static.train import create_global_step as create_global_step
-from twofold.static.train import get_global_step as get_global_step
-from twofold.static.train import get_or_create_global_step as get_or_create_global_step
 from twofold.static.variables.variable_scope import get_variable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -175,3 +154,19 @@ def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[A
 
 
 enter(__name__, {"python.ops python.ops.variables": "contrib.framework"})
+
+
+__getattr__, __dir__ = look_up(
+    __name__,
+    {
+        "arrays.reordering": "argsort sort",
+        "contrib.assigning": """add_model_variable assign_from_checkpoint assign_from_checkpoint_fn assign_from_values
+            assign_from_values_fn filter_variables get_unique_variable get_variable_full_name global_variable
+            local_variable""",
+        "python.tensor_util": "smart_cond",
+        "python.util": "nest",
+        "python.util.deprecation": "deprecated",
+        "saving.checkpoint_reader": "list_variables load_checkpoint load_variable",
+        "train": "assert_global_step create_global_step get_global_step get_or_create_global_step",
+    },
+)

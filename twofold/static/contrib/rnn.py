@@ -1,46 +1,23 @@
 """Recurrent cells and networks under their older names."""
 
-from twofold.static.contrib.cells import AttentionCellWrapper as AttentionCellWrapper
-from twofold.static.contrib.cells import Conv1DLSTMCell as Conv1DLSTMCell
-from twofold.static.contrib.cells import Conv2DLSTMCell as Conv2DLSTMCell
-from twofold.static.contrib.cells import Conv3DLSTMCell as Conv3DLSTMCell
-from twofold.static.contrib.cells import ConvLSTMCell as ConvLSTMCell
-from twofold.static.contrib.cells import GRUBlockCell as GRUBlockCell
-from twofold.static.contrib.cells import GRUBlockCellV2 as GRUBlockCellV2
-from twofold.static.contrib.cells import HighwayWrapper as HighwayWrapper
-from twofold.static.contrib.cells import LSTMBlockCell as LSTMBlockCell
-from twofold.static.contrib.cells import LSTMBlockFusedCell as LSTMBlockFusedCell
-from twofold.static.contrib.cells import NASCell as NASCell
-from twofold.static.contrib.cells import TimeReversedFusedRNN as TimeReversedFusedRNN
-from twofold.static.contrib.cells import UGRNNCell as UGRNNCell
-from twofold.static.contrib.gated_cells import (
-    CoupledInputForgetGateLSTMCell as CoupledInputForgetGateLSTMCell,
-)
-from twofold.static.contrib.gated_cells import GLSTMCell as GLSTMCell
-from twofold.static.contrib.gated_cells import IndRNNCell as IndRNNCell
-from twofold.static.contrib.gated_cells import PhasedLSTMCell as PhasedLSTMCell
-from twofold.static.contrib.gated_cells import SRUCell as SRUCell
+from twofold.static.api.namespaces import look_up
 from twofold.static.python.positions import enter
-from twofold.static.recurrent.projected_cells import EmbeddingWrapper as EmbeddingWrapper
-from twofold.static.recurrent.projected_cells import InputProjectionWrapper as InputProjectionWrapper
-from twofold.static.recurrent.projected_cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
-from twofold.static.recurrent.projected_cells import LayerNormLSTMCell as LayerNormLSTMCell
-from twofold.static.recurrent.projected_cells import OutputProjectionWrapper as OutputProjectionWrapper
 from twofold.static.recurrent.projected_cells import linear as _linear  # noqa: F401
-from twofold.static.recurrent.rnn import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn
-from twofold.static.recurrent.rnn import static_bidirectional_rnn as static_bidirectional_rnn
-from twofold.static.recurrent.rnn import static_rnn as static_rnn
-from twofold.static.recurrent.rnn_cell import BasicLSTMCell as BasicLSTMCell
-from twofold.static.recurrent.rnn_cell import BasicRNNCell as BasicRNNCell
-from twofold.static.recurrent.rnn_cell import DeviceWrapper as DeviceWrapper
-from twofold.static.recurrent.rnn_cell import DropoutWrapper as DropoutWrapper
-from twofold.static.recurrent.rnn_cell import GRUCell as GRUCell
-from twofold.static.recurrent.rnn_cell import LSTMCell as LSTMCell
-from twofold.static.recurrent.rnn_cell import LSTMStateTuple as LSTMStateTuple
-from twofold.static.recurrent.rnn_cell import MultiRNNCell as MultiRNNCell
-from twofold.static.recurrent.rnn_cell import ResidualWrapper as ResidualWrapper
-from twofold.static.recurrent.rnn_cell import RNNCell as RNNCell
 
+__getattr__, __dir__ = look_up(
+    __name__,
+    {
+        "contrib.cells": """AttentionCellWrapper Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell ConvLSTMCell
+            GRUBlockCell GRUBlockCellV2 HighwayWrapper LSTMBlockCell LSTMBlockFusedCell NASCell TimeReversedFusedRNN
+            UGRNNCell""",
+        "contrib.gated_cells": "CoupledInputForgetGateLSTMCell GLSTMCell IndRNNCell PhasedLSTMCell SRUCell",
+        "recurrent.projected_cells": """EmbeddingWrapper InputProjectionWrapper LayerNormBasicLSTMCell
+            LayerNormLSTMCell OutputProjectionWrapper""",
+        "recurrent.rnn": "stack_bidirectional_dynamic_rnn static_bidirectional_rnn static_rnn",
+        "recurrent.rnn_cell": """BasicLSTMCell BasicRNNCell DeviceWrapper DropoutWrapper GRUCell LSTMCell
+            LSTMStateTuple MultiRNNCell ResidualWrapper RNNCell""",
+    },
+)
 enter(
     __name__,
     {

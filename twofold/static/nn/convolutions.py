@@ -9,6 +9,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
+from twofold.signatures import signature
 from twofold.static.api.op_functions import Number, convert_to_tensor, operation, sizes
 from twofold.static.graph.docstrings import described, example
 from twofold.static.nn.layouts import (
@@ -66,7 +67,7 @@ def _convolution(
         return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
 
     made = described(body, f"conv{count}d", text, *shown)
-    return operation(f"Conv{count}D", default=default, older=older, parameters=parameters, unused=unused)(
+    return operation(f"Conv{count}D", default=default, older=older, row=signature(parameters), unused=unused)(
         made
     )
 
@@ -177,7 +178,7 @@ def _transposed(
         return _unconvolved(count, value, filter, output_shape, strides, padding, data_format, dilations)
 
     made = described(body, own, text, *shown)
-    return operation(type, default=default, older=older, parameters=parameters, unused=unused)(made)
+    return operation(type, default=default, older=older, row=signature(parameters), unused=unused)(made)
 
 
 _LATER = {"input": "value", "filters": "filter"}
@@ -264,7 +265,7 @@ def _by_channel(own: str, default: str | None, parameters: str, text: str, *show
         return _convolved(input, w, strides, padding, data_format, rate, channels)
 
     made, older = described(body, own, text, *shown), {"dilations": "rate"}
-    return operation("DepthwiseConv2dNative", default=default, older=older, parameters=parameters)(made)
+    return operation("DepthwiseConv2dNative", default=default, older=older, row=signature(parameters))(made)
 
 
 depthwise_conv2d = _by_channel(

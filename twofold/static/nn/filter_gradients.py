@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.ops.base import apply, ops
+from twofold.signatures import signature
 from twofold.static.api.op_functions import Number, operation, sizes
 from twofold.static.graph.docstrings import described, example
 from twofold.static.nn.layouts import channels_behind_batch, padded_sides, spatial_numbers, with_depth
@@ -61,7 +62,7 @@ def _gradient(
         return _kernel_gradient(by_channel, input, filter_sizes, out_backprop, *window)
 
     row = f"input, filter_sizes, out_backprop, strides, padding, {parameters}, name=None"
-    return operation(type, parameters=row, unused=unused)(described(body, own, text, *shown))
+    return operation(type, row=signature(row), unused=unused)(described(body, own, text, *shown))
 
 
 conv2d_backprop_filter = _gradient(

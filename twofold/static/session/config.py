@@ -9,7 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.api.signatures import parameters
+from twofold.signatures import parameters
 
 _warned: set[str] = set()
 
