@@ -1,4 +1,4 @@
-"""Distributions made of others: independent elements, transformed values, mixtures."""
+"""Distributions made of distributions: independent elements, transformed values, mixtures."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _zeros_like = CREATION["zeros_like"]
 
 
 class SparseAdam(Optimizer):
-    """Adam that changes only rows with a gradient: the means of the others stay as they are, too.
+    """Adam that changes only rows with a gradient: the means of other rows stay as they are, too.
 
     A row counts as one with a gradient where any of its elements is not 0. For tables that few rows of are looked
     up in a step, with ``sparse=True``. Raises RuntimeError at a step for a parameter that was not.

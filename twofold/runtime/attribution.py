@@ -1,6 +1,6 @@
 """Attribution: which instructions of a trace each kernel of its fused program computes, and what they cost.
 
-Programs keep no provenance. It is recomputed by running the passes and the schedule once more, with a log of rewrites.
+Programs keep no provenance. It is recomputed by running the passes and the schedule again, with a log of rewrites.
 A node that a pass makes has the provenance of the node that it replaces and of nodes that are removed with it; without
 an entry in the log, that of its consumers.
 """

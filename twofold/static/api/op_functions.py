@@ -244,7 +244,7 @@ PACK: list[Callable[..., Any]] = []
 
 
 class Arguments:
-    """Collects the tensors in the arguments of a call and leaves slots in place of them."""
+    """Collects the tensors in the arguments of a call and replaces them by slots."""
 
     def __init__(self) -> None:
         self.sources: list[Source] = []
@@ -398,8 +398,8 @@ def operation(
         is_random: Whether the body samples.
         default: The name of operations that are given none.
         name_at: The index of the parameter ``name``; the last unless given.
-        older: Further parameters at the end, and which of the others they are former names of; with a row all names
-            that the body does not have, and those that it has for them.
+        older: Further parameters at the end, and of which parameters they are former names; with a row all names that
+            the body does not have, and its own for them.
         count: How many tensors the body returns, for where only a run can tell their types.
         row: All parameters in TensorFlow's order.
         unused: Those of them that change nothing and that the body does not take.
@@ -500,7 +500,7 @@ Tensors = Any
 """Annotation of a parameter that is a list of tensors."""
 
 Alone = Any
-"""Annotation of a parameter that is a tensor whatever the dtypes of the others are, such as one of indices."""
+"""Annotation of a parameter that is a tensor whatever the dtypes of further ones are, such as one of indices."""
 
 Dtype = Any
 """Annotation of a parameter that is a dtype, or None."""

@@ -41,7 +41,7 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def takes(text: str = "", /, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that puts names and defaults in place of a function's ``**options``, behind its own parameters.
+    """A decorator that replaces a function's ``**options`` by names and defaults, behind its own parameters.
 
     >>> import inspect
     >>> import twofold.static as tf

@@ -280,7 +280,7 @@ _BaseAttentionMechanism = AttentionMechanism
 
 @example("tf.contrib.seq2seq.hardmax([[1.0, 3.0, 2.0]])", "[[0. 1. 0.]]")
 def hardmax(logits: Any, name: str | None = None) -> Any:
-    """1 for the largest of the last axis, 0 for others."""
+    """1 for the largest of the last axis, 0 elsewhere."""
     given = convert_to_tensor(logits)
     largest = math.argmax(given, -1)
     return shape_ops.one_hot(largest, shape_ops.shape(given)[-1], dtype=given.dtype, name=name)

@@ -116,7 +116,7 @@ class BeamSearchDecoder(Decoder):
 
     @staticmethod
     def _shaped(value: Any, first: list[Any], count: int) -> Any:
-        """``value`` with sizes ``first`` in place of those of its first ``count`` axes."""
+        """``value`` with sizes ``first`` instead of those of its first ``count`` axes."""
         found = shape_ops.shape(value)
         sizes = [size.value for size in value.get_shape()]
         rest = [found[axis] if sizes[axis] is None else sizes[axis] for axis in range(count, len(sizes))]
@@ -160,8 +160,8 @@ class BeamSearchDecoder(Decoder):
             )
             scores = total / math.pow((5.0 + math.cast(lengths, logits.dtype)) / 6.0, self._penalty)
         flat = [self._batch, self._width * count]
-        best, places = nn.top_k(shape_ops.reshape(scores, flat), self._width)
-        parents, ids = math.floordiv(places, count), math.floormod(places, count)
+        best, indices = nn.top_k(shape_ops.reshape(scores, flat), self._width)
+        parents, ids = math.floordiv(indices, count), math.floormod(indices, count)
 
         def of_parent(value: Any) -> Any:
             return batch_gather(value, parents) if value.type_.ndim >= 2 else value
@@ -169,7 +169,7 @@ class BeamSearchDecoder(Decoder):
         before = of_parent(state.finished)
         finished = math.logical_or(before, math.equal(ids, self._end))
         lengths = of_parent(state.lengths) + math.cast(math.logical_not(before), int64)
-        logs = batch_gather(shape_ops.reshape(total, flat), places)
+        logs = batch_gather(shape_ops.reshape(total, flat), indices)
         new = BeamSearchDecoderState(mapped(of_parent, cell_state), logs, finished, lengths)
         return BeamSearchDecoderOutput(best, ids, parents), new, self._embed(ids), finished
 

@@ -129,7 +129,7 @@ class TimeReversedFusedRNN:
 
 
 class NASCell(RNNCell):
-    """The cell that Zoph and Le found by search (2017), in LSTM's place; ``num_proj`` projects its output."""
+    """The cell that Zoph and Le found by search (2017) to replace the LSTM; ``num_proj`` projects its output."""
 
     __init__ = taking("num_units, num_proj=None, use_bias=False, reuse=None, name=None, dtype=None")
 

@@ -256,7 +256,7 @@ def group_by_window(
         key_func: The key of an element, an int64.
         reduce_func: A dataset of a key and a dataset of elements.
         window_size: How many elements of a key come together; the last may be fewer.
-        window_size_func: The number for a key, in place of ``window_size``.
+        window_size_func: The number for a key, instead of ``window_size``.
     """
     if (window_size is None) == (window_size_func is None):
         what = (

@@ -265,7 +265,7 @@ class Decoder:
     """What ``dynamic_decode`` runs; a subclass has ``initialize`` and ``step``."""
 
     tracks_own_finished = False
-    """Whether a sequence that has ended may go on, as beams do that change their places."""
+    """Whether a sequence that has ended may go on, as beams do that exchange their rows."""
 
     @property
     def batch_size(self) -> Any:

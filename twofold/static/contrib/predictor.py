@@ -65,7 +65,7 @@ def from_saved_model(
     Args:
         export_dir: The directory.
         signature_def_key: Which signature; the default one unless given.
-        signature_def: The message of a signature in its place.
+        signature_def: The message of a signature instead.
         input_names, output_names: The names of tensors by key, instead of a signature.
         tags: The tags of the graph, joined by commas; "serve" unless given.
         graph: The graph to declare it in; a new one unless given.

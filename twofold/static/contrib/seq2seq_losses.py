@@ -50,7 +50,7 @@ def sequence_loss(
 ) -> Any:
     """The weighted cross entropy of ``logits`` (batch, time, classes) with ``targets`` (batch, time).
 
-    Averaged over steps, over the batch, or both: weighted sums over sums of weights. ``sum_over_...`` in their place
+    Averaged over steps, over the batch, or both: weighted sums over sums of weights. ``sum_over_...`` instead
     divide by the number of weights that are not 0. Without either an axis stays.
     """
     scores, labels, scale = (convert_to_tensor(one) for one in (logits, targets, weights))

@@ -69,7 +69,7 @@ class RunConfig:
         self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
 
     def replace(self, **kwargs: Any) -> RunConfig:
-        """A copy with other values for some; checkpoints after steps take the place of those after seconds."""
+        """A copy with other values for some; checkpoints after steps replace those after seconds."""
         names = inspect.signature(RunConfig).parameters
         steps, seconds = "save_checkpoints_steps", "save_checkpoints_secs"
         for given, other in ((steps, seconds), (seconds, steps)):

@@ -1,6 +1,6 @@
 """Operations computed when they are declared: what ``define`` and its kin do after ``enable_eager_execution``.
 
-The bodies are those that declare to the core; they are given values in place of declared tensors, so both ways compute
+The bodies are those that declare to the core; they are given values instead of declared tensors, so both ways compute
 the same. Gradients are those of define-by-run, recorded inside a ``GradientTape``.
 """
 
@@ -39,7 +39,7 @@ class ComputedOperation:
 
 
 def value_of(given: Any) -> Any:
-    """An argument with the values of variables in place of them."""
+    """An argument with the values of variables instead of them."""
     if isinstance(given, (list, tuple)) and not hasattr(given, "_fields"):
         items = [value_of(item) for item in given]
         return items if isinstance(given, list) else type(given)(items)

@@ -45,7 +45,7 @@ class Dimension:
 
     def __index__(self) -> int:
         if self.value is None:
-            raise TypeError("the size is unknown until the graph is fed. Use tf.shape(tensor) in its place.")
+            raise TypeError("the size is unknown until the graph is fed. Use tf.shape(tensor) instead.")
         return int(self.value)
 
     __int__ = __index__
@@ -286,7 +286,7 @@ def sizes_of_shape(shape: Any) -> Shape:
 
 
 def narrowed_sizes(sizes: Shape, shape: Any) -> Shape:
-    """The sizes of a type with those of a compatible shape in place of unknown ones."""
+    """The sizes of a type with those of a compatible shape instead of unknown ones."""
     if TensorShape(shape).dims is None:
         return sizes
     given = sizes_of_shape(shape)

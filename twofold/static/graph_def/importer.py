@@ -181,7 +181,7 @@ def import_graph_def(
 
     Args:
         graph_def: A ``tf.GraphDef``, one of TensorFlow's own, or the bytes of one.
-        input_map: Tensors that take the place of inputs, by their names in the message.
+        input_map: Tensors that replace inputs, by their names in the message.
         return_elements: Names of operations (``name``) and tensors (``name:index``).
         name: The scope of the names; "" for none.
         op_dict: Nothing else is accepted.

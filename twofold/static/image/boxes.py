@@ -50,13 +50,13 @@ def nearest_of_corners(images: Any, size: Number) -> Any:
     for axis, wanted in zip((-3, -2), sizes(size)):
         have = images.shape[axis]
         pace = (have - 1) / (wanted - 1) if wanted > 1 else have / wanted
-        place = ops.floor(ops.add(ops.multiply(ops.cast(counted(wanted, images), float32), pace), 0.5))
-        place = ops.minimum(ops.cast(place, int64), have - 1)
-        images = apply("index_select", images, place, attrs=(images.ndim + axis,))
+        position = ops.floor(ops.add(ops.multiply(ops.cast(counted(wanted, images), float32), pace), 0.5))
+        position = ops.minimum(ops.cast(position, int64), have - 1)
+        images = apply("index_select", images, position, attrs=(images.ndim + axis,))
     return images
 
 
-def _places(low: Any, high: Any, size: Any, wanted: int) -> Any:
+def _coordinates(low: Any, high: Any, size: Any, wanted: int) -> Any:
     """Where in an axis of ``size`` the elements of boxes lie, (boxes, wanted)."""
     last = math.cast(size - 1, float32)
     if wanted == 1:
@@ -67,8 +67,8 @@ def _places(low: Any, high: Any, size: Any, wanted: int) -> Any:
     )
 
 
-def _limited(place: Any, size: Any) -> Any:
-    return math.minimum(math.maximum(math.cast(place, int32), 0), size - 1)
+def _limited(position: Any, size: Any) -> Any:
+    return math.minimum(math.maximum(math.cast(position, int32), 0), size - 1)
 
 
 @example(
@@ -108,8 +108,8 @@ def crop_and_resize(
         index = math.cast(convert_to_tensor(given_once(box_ind=box_ind, box_indices=box_indices)), int32)
         height, width = (int(size) for size in sizes_of(crop_size))
         shape = shape_ops.shape(pixels)
-        rows = _places(corners[:, 0], corners[:, 2], shape[1], height)
-        columns = _places(corners[:, 1], corners[:, 3], shape[2], width)
+        rows = _coordinates(corners[:, 0], corners[:, 2], shape[1], height)
+        columns = _coordinates(corners[:, 1], corners[:, 3], shape[2], width)
         flat = shape_ops.reshape(pixels, [-1, shape[3]])
         of_box = shape_ops.reshape(index * shape[1], [shape_ops.shape(corners)[0], 1, 1])
 
@@ -138,8 +138,8 @@ def crop_and_resize(
         return made
 
 
-def _inside(places: Any, size: Any) -> Any:
-    return math.logical_and(places >= 0, places <= math.cast(size - 1, float32))
+def _inside(coordinates: Any, size: Any) -> Any:
+    return math.logical_and(coordinates >= 0, coordinates <= math.cast(size - 1, float32))
 
 
 def sizes_of(value: Any) -> list[Any]:

@@ -14,10 +14,10 @@ import numpy as np
 
 from twofold.dtypes import DType, float32, int64
 from twofold.errors import ArgumentError, ShapeError
-from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.ops.convolution.interpolation import CORNERS, EDGES, STARTS
 from twofold.ops.shape.movement import slice_axis
+from twofold.signatures import signature
 from twofold.static import math
 from twofold.static.api.op_functions import (
     Number,
@@ -145,9 +145,17 @@ def _within(images: Any, size: Number) -> Any:
     return np.rint(np.array([scale * high, scale * wide])).astype(np.int32)
 
 
-@operation("ExtractImagePatches")
-def _patches(images: Any, size: Number, steps: Number, rates: Number, padding: Number) -> Any:
-    (high, wide), (down, right), (tall, broad) = (sizes(value)[1:3] for value in (size, steps, rates))
+@operation(
+    "ExtractImagePatches",
+    row=signature("images, ksizes=None, strides=None, rates=None, padding=None, name=None, sizes=None"),
+    older={"sizes": "ksizes"},
+)
+def extract_image_patches(
+    images: Any, ksizes: Number, strides: Number, rates: Number, padding: Number
+) -> Any:
+    """The windows of images as channels: [batch, rows, columns, height * width * channels]."""
+    apart = [1, 1, 1, 1] if rates is None else rates
+    (high, wide), (down, right), (tall, broad) = (sizes(value)[1:3] for value in (ksizes, strides, apart))
     value = ops.movedim(images, -1, 1)
     if padding == "SAME":
         across = same_padding(value.shape[3], wide, right, broad)
@@ -156,23 +164,8 @@ def _patches(images: Any, size: Number, steps: Number, rates: Number, padding: N
     rows = (value.shape[2] - (high - 1) * tall - 1) // down + 1
     columns = (value.shape[3] - (wide - 1) * broad - 1) // right + 1
     parts = ops.im2col(value, (high, wide), (tall, broad), (0, 0), (down, right))
-    apart = ops.reshape(parts, (batch, depth, high * wide, rows, columns))
-    return ops.reshape(ops.permute(apart, (0, 3, 4, 2, 1)), (batch, rows, columns, high * wide * depth))
-
-
-def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: str | None = None,
-    name: str | None = None,
-    sizes: Any = None,
-) -> Any:
-    """The windows of images as channels: [batch, rows, columns, height * width * channels]."""
-    window = given_once(ksizes=ksizes, sizes=sizes)
-    given = [1, 1, 1, 1] if rates is None else rates
-    return _patches(convert_to_tensor(images), window, strides, given, padding, name=name)
+    windows = ops.reshape(parts, (batch, depth, high * wide, rows, columns))
+    return ops.reshape(ops.permute(windows, (0, 3, 4, 2, 1)), (batch, rows, columns, high * wide * depth))
 
 
 def _rows(image: Any) -> int:

@@ -77,36 +77,32 @@ DepthwiseConv2D = layer_of(
 )
 
 
-def _layer_normalization(
-    inputs: Any,
-    axis: Any = -1,
-    epsilon: float = 0.001,
-    center: bool = True,
-    scale: bool = True,
-    beta_initializer: Any = "zeros",
-    gamma_initializer: Any = "ones",
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    reuse: Any = None,
-    trainable: bool = True,
-    name: Any = None,
-) -> Any:
-    sizes = inputs.type_.shape
+_VARIABLES = "reuse=None, trainable=True, name=None"
+
+
+def _variable(key: str, shape: list[Any], dtype: Any, options: dict[str, Any]) -> Any:
+    """A variable with the options of its name."""
+    first, penalty = options[f"{key}_initializer"], options[f"{key}_regularizer"]
+    more = {"trainable": options["trainable"], "constraint": options[f"{key}_constraint"]}
+    return get_variable(key, shape, dtype, first, penalty, **more)
+
+
+@takes(
+    "axis=-1, epsilon=0.001, center=True, scale=True, beta_initializer='zeros', gamma_initializer='ones', "
+    "beta_regularizer=None, gamma_regularizer=None, beta_constraint=None, gamma_constraint=None, "
+    f"{_VARIABLES}"
+)
+def _layer_normalization(inputs: Any, **options: Any) -> Any:
+    sizes, axis = inputs.type_.shape, options["axis"]
     axes = sorted(one % len(sizes) for one in ([axis] if isinstance(axis, int) else axis))
     own = [sizes[k] for k in axes]
     broadcast = [size if k in axes else 1 for k, size in enumerate(sizes)]
-
-    def variable(key: str, first: Any, regularizer: Any, constraint: Any) -> Any:
-        options = {"trainable": trainable, "constraint": constraint}
-        made = get_variable(key, own, inputs.dtype, first, regularizer, **options)
-        return shape_ops.reshape(made, broadcast)
-
-    gamma = variable("gamma", gamma_initializer, gamma_regularizer, gamma_constraint) if scale else None
-    beta = variable("beta", beta_initializer, beta_regularizer, beta_constraint) if center else None
+    gamma, beta = (
+        shape_ops.reshape(_variable(key, own, inputs.dtype, options), broadcast) if options[wanted] else None
+        for key, wanted in (("gamma", "scale"), ("beta", "center"))
+    )
     mean, variance = batch_moments(inputs, axes, True)
-    return nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+    return nn.batch_normalization(inputs, mean, variance, beta, gamma, options["epsilon"])
 
 
 LayerNormalization = layer_of(
@@ -280,21 +276,14 @@ LeakyReLU = layer_of(
 )
 
 
-def _prelu(
-    inputs: Any,
-    alpha_initializer: Any = "zeros",
-    alpha_regularizer: Any = None,
-    alpha_constraint: Any = None,
-    shared_axes: Any = None,
-    reuse: Any = None,
-    trainable: bool = True,
-    name: Any = None,
-) -> Any:
-    shared = [shared_axes] if isinstance(shared_axes, int) else shared_axes or []
+@takes(
+    f"alpha_initializer='zeros', alpha_regularizer=None, alpha_constraint=None, shared_axes=None, {_VARIABLES}"
+)
+def _prelu(inputs: Any, **options: Any) -> Any:
+    given = options["shared_axes"]
+    shared = [given] if isinstance(given, int) else given or []
     shape = [1 if axis in shared else size for axis, size in enumerate(inputs.type_.shape) if axis]
-    options = {"trainable": trainable, "constraint": alpha_constraint}
-    alpha = get_variable("alpha", shape, inputs.dtype, alpha_initializer, alpha_regularizer, **options)
-    return nn.relu(inputs) - alpha * nn.relu(-inputs)
+    return nn.relu(inputs) - _variable("alpha", shape, inputs.dtype, options) * nn.relu(-inputs)
 
 
 PReLU = layer_of(
@@ -370,25 +359,16 @@ SpatialDropout1D, SpatialDropout2D, SpatialDropout3D = (
 )
 
 
-def _embedding(
-    inputs: Any,
-    input_dim: int,
-    output_dim: int,
-    embeddings_initializer: Any = "uniform",
-    embeddings_regularizer: Any = None,
-    embeddings_constraint: Any = None,
-    mask_zero: bool = False,
-    reuse: Any = None,
-    trainable: bool = True,
-    name: Any = None,
-) -> Any:
-    if mask_zero:
+@takes(
+    "embeddings_initializer='uniform', embeddings_regularizer=None, embeddings_constraint=None, mask_zero=False, "
+    f"{_VARIABLES}"
+)
+def _embedding(inputs: Any, input_dim: int, output_dim: int, **options: Any) -> Any:
+    if options["mask_zero"]:
         raise ValueError(
             "Embedding: mask_zero is not offered. Give lengths to tf.nn.dynamic_rnn, or leave it out."
         )
-    options = {"trainable": trainable, "constraint": embeddings_constraint}
-    shape = [input_dim, output_dim]
-    table = get_variable("embeddings", shape, None, embeddings_initializer, embeddings_regularizer, **options)
+    table = _variable("embeddings", [input_dim, output_dim], None, options)
     return embedding_lookup(table, math.cast(inputs, "int32"))
 
 

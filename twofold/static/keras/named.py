@@ -263,7 +263,7 @@ def unit_norm(axis: Any = 0) -> Callable[[Any], Any]:
 
 
 def non_neg() -> Callable[[Any], Any]:
-    """Puts 0 in place of what is negative."""
+    """Sets what is negative to 0."""
     return Configured("NonNeg", lambda w: w * math.cast(w >= 0.0, w.dtype))
 
 

@@ -17,7 +17,7 @@ _BASE = ("trainable", "name", "dtype", "input_shape", "batch_input_shape", "inpu
 
 
 def converted(name: str, value: Any) -> Any:
-    """An option as functions take it: what a string names, in place of the string."""
+    """An option as functions take it: a string becomes what it names."""
     kind = name.rpartition("_")[2]
     if kind == "activation":
         return as_activation(value)

@@ -165,8 +165,8 @@ def auc(
     """The area under the curve of true over false positive rates, or with "PR" of precision over recall.
 
     It is found by the trapezoidal rule or, for "PR" with "careful_interpolation", between thresholds by the true and
-    false positives as Davis and Goadrich 2006 interpolate them; raises ValueError for others. ``thresholds`` may be
-    given instead of their number.
+    false positives as Davis and Goadrich 2006 interpolate them; raises ValueError for other values. ``thresholds`` may
+    be given instead of their number.
     """
     curve, summation = options["curve"], options["summation_method"]
     careful = (curve, summation) == ("PR", "careful_interpolation")

@@ -27,7 +27,7 @@ def gathered(name: str, amount: Any, shape: Sequence[int] = (), dtype: DType = f
 
 
 def quotient(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any]:
-    """Of two sums that are ``gathered``, their quotient and what it is once more is added; 0 over 0 is 0."""
+    """The quotient of two sums that are ``gathered``, and that after their updates; 0 over 0 is 0."""
     (total, more), (count, many) = one, other
     value = math.divide_no_nan(total, count, name="value")
     return value, math.divide_no_nan(more, many, name="update_op")

@@ -20,7 +20,7 @@ from twofold.static.graph.docstrings import example
 def _operands_by_name(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, which raises ValueError where labels or logits are given without their names.
 
-    It is raised at once: the two have changed places between versions of TensorFlow.
+    It is raised at once: the two were exchanged between versions of TensorFlow.
     """
 
     @functools.wraps(function)

@@ -69,7 +69,7 @@ def _of_parts(tables: Sequence[Any], ids: Any, div: bool) -> Any:
     """Rows of a table in parts: from each part those that it has, in the order in which they were asked for."""
 
     def rows(ids: Any, *counts: Any) -> list[Any]:
-        part, row = _places(ids.ravel().astype(numpy.int64), [int(count) for count in counts], div)
+        part, row = _parts_of_rows(ids.ravel().astype(numpy.int64), [int(count) for count in counts], div)
         chosen = [numpy.flatnonzero(part == k) for k in range(len(counts))]
         return [*[row[own] for own in chosen], numpy.argsort(numpy.concatenate(chosen), kind="stable")]
 
@@ -84,7 +84,7 @@ def _of_parts(tables: Sequence[Any], ids: Any, div: bool) -> Any:
     return made
 
 
-def _places(ids: Any, counts: Sequence[int], div: bool) -> tuple[Any, Any]:
+def _parts_of_rows(ids: Any, counts: Sequence[int], div: bool) -> tuple[Any, Any]:
     """The part of each row, and its position there; that of a row which no part has is behind all of them."""
     parts = len(counts)
     part, row = ids % parts, ids // parts
@@ -166,9 +166,9 @@ def safe_embedding_lookup_sparse(
         row = math.reduce_sum(boolean_mask(ids.indices, kept)[:, :-1] * strides, 1)
         column = boolean_mask(ids.indices, kept)[:, -1]
         whole = shape_ops.stack([rows, sizes[-1]])
-        places = shape_ops.stack([row, column], 1)
-        flat = SparseTensor(places, boolean_mask(ids.values, kept), whole)
-        own = None if weights is None else SparseTensor(places, boolean_mask(weights, kept), whole)
+        indices = shape_ops.stack([row, column], 1)
+        flat = SparseTensor(indices, boolean_mask(ids.values, kept), whole)
+        own = None if weights is None else SparseTensor(indices, boolean_mask(weights, kept), whole)
         found = embedding_lookup_sparse(
             embedding_weights, flat, own, partition_strategy, None, combiner, max_norm
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
+from twofold.signatures import signature
 from twofold.static import math
 from twofold.static.api.op_functions import Number, axis_of, convert_to_tensor, full_of, operation
 from twofold.static.arrays import creation, shape_ops
@@ -13,25 +14,25 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 
 
-@operation("Moments", several=list, count=2)
-def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
-    found = axis_of(axes)
-    mean = ops.mean(x, found, True)
-    variance = ops.mean(ops.square(ops.subtract(x, ops.stop_gradient(mean))), found, bool(keepdims))
-    return [mean if keepdims else ops.mean(x, found, False), variance]
-
-
+@operation(
+    "Moments",
+    several=tuple,
+    count=2,
+    default="moments",
+    row=signature("x, axes, shift=None, name=None, keep_dims=None, keepdims=None"),
+    older={"keep_dims": "keepdims"},
+    unused="shift",
+)
 @example(
     "tf.nn.moments([[1.0, 2.0], [3.0, 6.0]], [0])",
     "(array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))",
 )
-def moments(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
-) -> Any:
+def moments(x: Any, axes: Number, keepdims: Number) -> Any:
     """Mean and variance over ``axes``; ``shift`` changes nothing, as in TensorFlow."""
-    return tuple(
-        _moments(x, axes, bool(given_once(keepdims=keepdims, keep_dims=keep_dims)), name=name or "moments")
-    )
+    found = axis_of(axes)
+    mean = ops.mean(x, found, True)
+    variance = ops.mean(ops.square(ops.subtract(x, ops.stop_gradient(mean))), found, bool(keepdims))
+    return [mean if keepdims else ops.mean(x, found, False), variance]
 
 
 @operation("SufficientStatistics", several=list)

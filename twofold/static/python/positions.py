@@ -23,18 +23,18 @@ def enter(package: str, table: Mapping[str, str]) -> None:
     >>> math_ops.reduce_sum is tf.reduce_sum and nn_ops.conv2d is tf.nn.conv2d
     True
     """
-    for names, place in table.items():
-        places = [f"{_PUBLIC}.{one}" for one in place.split()]
+    for names, module in table.items():
+        modules = [f"{_PUBLIC}.{one}" for one in module.split()]
         for name in names.split():
             above, _, file = name.rpartition(".")
             holder = _inside(package, above)
-            found = {"__getattr__": _finder(file, [*places, _PUBLIC]), "__dir__": partial(_names, places)}
+            found = {"__getattr__": _finder(file, [*modules, _PUBLIC]), "__dir__": partial(_names, modules)}
             submodules(holder, {file: found})
 
 
-def _names(places: list[str]) -> list[str]:
+def _names(modules: list[str]) -> list[str]:
     """The public names of modules."""
-    return sorted({name for one in places for name in dir(import_module(one)) if not name.startswith("_")})
+    return sorted({name for one in modules for name in dir(import_module(one)) if not name.startswith("_")})
 
 
 def _inside(package: str, path: str) -> str:
@@ -46,10 +46,10 @@ def _inside(package: str, path: str) -> str:
     return package
 
 
-def _finder(file: str, places: list[str]) -> Callable[[str], Any]:
+def _finder(file: str, modules: list[str]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
-        for place in places:
-            if not name.startswith("__") and hasattr(found := import_module(place), name):
+        for module in modules:
+            if not name.startswith("__") and hasattr(found := import_module(module), name):
                 return getattr(found, name)
         raise AttributeError(f"module {file!r} has no attribute {name!r}", name=name)
 

@@ -310,7 +310,7 @@ def import_meta_graph(
         meta_graph_or_file: The path of the file, or a message.
         clear_devices: Whether devices are left out.
         import_scope: Stands before all names.
-        input_map: Tensors that take the place of inputs, by their names in the message.
+        input_map: Tensors that replace inputs, by their names in the message.
 
     >>> import tempfile
     >>> import twofold.static as tf

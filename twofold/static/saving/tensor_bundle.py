@@ -51,8 +51,8 @@ def write_bundle(prefix: str, tensors: Tensors) -> None:
             dtype, array = tensors[name]
             content = numpy.ascontiguousarray(array).tobytes()
             shape = b"".join(nested(2, number(1, size)) for size in array.shape)
-            place = number(4, offset) + number(5, len(content)) + fixed32(6, masked(crc32c(content)))
-            entries[name.encode()] = number(1, _CODES[dtype]) + nested(2, shape) + place
+            position = number(4, offset) + number(5, len(content)) + fixed32(6, masked(crc32c(content)))
+            entries[name.encode()] = number(1, _CODES[dtype]) + nested(2, shape) + position
             file.write(content)
             offset += len(content)
     with atomic_write(prefix + ".index") as file:

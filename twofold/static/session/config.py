@@ -22,7 +22,7 @@ def warn_once(what: str, why: str) -> None:
 
 
 class _Message:
-    """Fields with defaults, as in a protocol buffer; others raise ValueError, as TensorFlow's do."""
+    """Fields with defaults, as in a protocol buffer; other names raise ValueError, as TensorFlow's do."""
 
     _fields: dict[str, Any] = {}
     _parts: dict[str, type] = {}

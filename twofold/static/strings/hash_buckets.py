@@ -86,6 +86,6 @@ def _number(value: Any) -> int:
 
 def _rows(indices: Any, values: Any, shape: Any) -> list[list[int]]:
     rows: list[list[int]] = [[] for _ in range(int(shape[0]))]
-    for place, value in zip(indices, values):
-        rows[int(place[0])].append(_number(value))
+    for index, value in zip(indices, values):
+        rows[int(index[0])].append(_number(value))
     return rows

@@ -24,7 +24,7 @@ from twofold.static.graph.graph import Tensor
 
 
 def known_sizes(*tensors: Tensor) -> tuple[int | None, ...] | None:
-    """The shape that tensors broadcast to as far as it is known: None for an unknown rank, or in place of a size."""
+    """The shape that tensors broadcast to as far as it is known: None for an unknown rank or size."""
     found: list[int | None] = []
     for tensor in tensors:
         dims = tensor.get_shape().dims

@@ -249,7 +249,7 @@ def get_variable(name: str, **given: Any) -> Any:
     """The variable ``name`` of the present variable scope, made on first use.
 
     ``initializer`` is an initializer, a function, or a value (default: Glorot's, uniform), and gives the shape if it
-    is a value. ``custom_getter(getter, name, **arguments)`` is called in place of what makes or finds the variable.
+    is a value. ``custom_getter(getter, name, **arguments)`` is called instead of what makes or finds the variable.
     A ``partitioner``, such as ``tf.fixed_size_partitioner`` returns, divides it: the result is a
     ``PartitionedVariable``. Raises ValueError for a variable that exists (unless the scope reuses), is missing though
     it must not, or has another shape or other parts.
