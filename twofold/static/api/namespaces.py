@@ -78,7 +78,8 @@ def look_up(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a module, which finds its row of the table, or has ``rows`` of its own.
 
-    These are the names that it has from other modules, by their paths inside of ``twofold.static``.
+    These are the names that it has from other modules, by their paths inside of ``twofold.static``; that of
+    ``twofold.static`` itself is empty.
 
     >>> import twofold.static as tf
     >>> tf.manip.tile is tf.tile and tf.linalg.diag is tf.matrix_diag
@@ -88,7 +89,7 @@ def look_up(
         row = (entry.partition("=") for entry in NAMESPACES[module.rpartition(".")[2]].split())
         names = {name: there or name for name, _, there in row}
     else:
-        names = {name: f"{path}.{name}" for name, path in by_name(rows).items()}
+        names = {name: f"{path}.{name}".lstrip(".") for name, path in by_name(rows).items()}
 
     def find(name: str) -> Any:
         if name == "__all__":  # what ``from module import *`` takes

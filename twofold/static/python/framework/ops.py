@@ -12,6 +12,6 @@ __getattr__, __dir__ = look_up(
         "graph.graph": "Graph Operation Tensor get_default_graph get_default_session reset_default_graph",
         "graph.scopes": "colocate_with control_dependencies device init_scope name_scope op_scope",
         "session.conversions": "register_tensor_conversion_function",
-        "graph.collections": "add_to_collection add_to_collections get_collection get_collection_ref",
+        "": "add_to_collection add_to_collections get_collection get_collection_ref",
     },
 )
