@@ -245,12 +245,6 @@ REASONS: dict[tuple[str, str], str] = {
     ("Layer.build", "input_shape"): NOT_NEEDED,
     ("Model.summary", "line_length"): "changes only how the table is printed, whose columns fit their texts",
     ("Model.summary", "positions"): "changes only how the table is printed, whose columns fit their texts",
-    ("_embedding", "name"): "the layer that calls it has opened the scope of this name",
-    ("_embedding", "reuse"): "the layer that calls it has opened the scope that reuses",
-    ("_layer_normalization", "name"): "the layer that calls it has opened the scope of this name",
-    ("_layer_normalization", "reuse"): "the layer that calls it has opened the scope that reuses",
-    ("_prelu", "name"): "the layer that calls it has opened the scope of this name",
-    ("_prelu", "reuse"): "the layer that calls it has opened the scope that reuses",
 }  # fmt: skip
 
 STATIC_REASONS: dict[str, str] = {
@@ -313,6 +307,8 @@ def unread(function: types.FunctionType) -> list[str]:
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     own = set(code.co_varnames[:count]) - {"self", "cls"} - loaded(code)
+    if "locals" in code.co_names:  # all are kept by their names, by which something near must read them
+        own -= texts_near(function.__module__)
     return [] if only_raises(code) else sorted(name for name in own if not name.startswith("_"))
 
 
@@ -320,7 +316,7 @@ def found_in(names: dict[str, Any]) -> dict[tuple[str, str], str]:
     return {
         (function.__qualname__, parameter): f"{name} ({function.__module__})"
         for function, name in public_names.functions(names).items()
-        for parameter in unread(function)
+        for parameter in [*unread(function), *getattr(function, "unused", ())]
     }
 
 
@@ -344,10 +340,10 @@ def texts_in(module: str) -> set[str]:
 
 @functools.cache
 def texts_near(module: str) -> set[str]:
-    """Those of a module and of the modules of the static face that it imports something from."""
+    """Those of a module and of the modules of the static face and of optimizers that it imports something from."""
     values = list(vars(sys.modules[module]).values())
     near = {getattr(value, "__module__", None) or getattr(value, "__name__", "") for value in values}
-    modules = {module, *[one for one in near if str(one).startswith("twofold.static.")]}
+    modules = {module, *[one for one in near if str(one).startswith(("twofold.static.", "twofold.optim."))]}
     return set().union(*[texts_in(one) for one in modules if getattr(sys.modules.get(one), "__file__", None)])
 
 
@@ -413,6 +409,14 @@ def test_no_reason_is_left_over() -> None:
 @pytest.mark.parametrize("source", ["lambda x, device: x", "lambda x, *rest: x", "lambda x, **more: x"])
 def test_a_forgotten_parameter_is_found(source: str) -> None:
     assert len(unread(eval(source))) == 1
+
+
+def test_a_forgotten_setting_is_found() -> None:
+    def initialize(lr: float, forgotten_by_everything: bool) -> Any:
+        return locals()
+
+    initialize.__module__ = "twofold.optim.sgd"
+    assert unread(initialize) == ["forgotten_by_everything"]
 
 
 def test_a_forgotten_option_is_found() -> None:

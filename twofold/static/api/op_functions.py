@@ -432,7 +432,7 @@ def operation(
             made = define(type, body, (), _all_converted(given, own), name or default, host, is_random, count)
             return several(made.outputs) if several else made.outputs[0]
 
-        function.__signature__ = public  # type: ignore[attr-defined]
+        function.__signature__, function.unused = public, unused.split()  # type: ignore[attr-defined]
         return function
 
     return decorate
