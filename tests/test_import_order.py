@@ -111,6 +111,8 @@ LATE_IMPORTS = {
     ("compiler/lower/target.py", "llvmlite.binding"),
     ("transforms/derived.py", "twofold.transforms.vmap"),
     ("runtime/closure_conversion.py", "twofold.transforms.derived"),
+    ("compiler/batches.py", "twofold.compiler.fusing"),
+    ("compiler/batches.py", "twofold.compiler.log"),
     ("compiler/fusing.py", "twofold.compiler.log"),
     ("compiler/jit.py", "llvmlite.binding"),
     ("compiler/templates.py", "twofold.compiler.compile"),
