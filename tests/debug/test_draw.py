@@ -117,6 +117,42 @@ def test_functions_and_passes_of_loops_are_boxes() -> None:
     assert all(path[-2].startswith("cell (line ") and len(path) == 2 for path in inner)
 
 
+class Activated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.relu = nn.Linear(4, 4), nn.Linear(4, 4), nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.relu(self.second(self.relu(self.first(x))))
+
+
+def test_each_call_of_a_module_is_a_box() -> None:
+    block = Activated()
+    drawing = torch.draw(nn.Sequential(block, block), torch.ones(2, 4), backward=True)
+    steps = drawing.picture.views[0].steps
+    assert [step.boxes[1:] for step in steps if not step.backward] == [
+        (call, inner) for call in ("0", "0 (2)") for inner in ("first", "relu", "second", "relu (2)")
+    ]
+    assert drawing.picture.classes["Sequential.0 (2).relu (2)"] == "ReLU"
+    assert ("backward", "Sequential", "0 (2)", "relu (2)") in {step.boxes for step in steps}
+
+
+def test_a_recursive_function_is_one_box() -> None:
+    def node(depth: int) -> torch.Tensor:
+        if not depth:
+            return torch.ones(2, requires_grad=True) * 2.0
+        parts = [node(depth - 1) for _ in range(2)]
+        return torch.tanh(parts[0] - parts[1])
+
+    def outer() -> torch.Tensor:
+        return node(6).sum()
+
+    made = outer()
+    steps = torch.draw(made).picture.views[0].steps
+    inner = {step.boxes for step in steps if step.name != "sum"}
+    assert len(steps) > 100 and [path[-1].split()[0] for path in inner] == ["node"]
+
+
 def test_boxes_of_functions_without_source_and_of_lambdas() -> None:
     def boxes_of(y: Any) -> set[str]:
         return {
@@ -190,6 +226,33 @@ def test_declared_graphs() -> None:
     assert {"x", "product"} <= above and other.op.name not in above and above == again
     with pytest.raises(ArgumentError, match="are of what runs"):
         torch.draw(graph, values=True)
+
+
+def declared_network() -> Any:
+    """The session of two layers and a loop, with an optimizer."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        with tf.variable_scope("encoder"):
+            hidden = tf.layers.dense(x, 8, activation=tf.nn.relu, name="dense")
+            _, hidden = tf.while_loop(
+                lambda i, h: i < 3,
+                lambda i, h: (i + 1, tf.layers.dense(h, 8, name="cell", reuse=tf.AUTO_REUSE)),
+                [tf.constant(0), hidden],
+            )
+        with tf.name_scope("loss"):
+            loss = tf.reduce_mean(tf.layers.dense(hidden, 3, name="out"))
+        tf.train.AdamOptimizer().minimize(loss, name="step")
+        tf.global_variables_initializer()
+    return tf.Session(graph=graph)
+
+
+def test_control_dependencies() -> None:
+    drawing = torch.draw(declared_network())
+    steps = drawing.picture.views[0].steps
+    (group,) = [step for step in steps if step.name == "step"]
+    assert {steps[number].name for number in group.after} == {"Assign", "ApplyAdam"} and not group.inputs
+    assert drawing.to_dot().count("style=dashed") == sum(len(step.after) for step in steps)
 
 
 def test_expressions() -> None:
@@ -408,6 +471,19 @@ def test_lines_to_the_backward_pass_keep_out_of_other_nodes(tmp_path: Path) -> N
         for state in ("close", "open"):
             browser.value(f"document.getElementById('{state}').click()")
             assert browser.value(CROSSED) == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_lines_that_pass_a_taller_box_keep_out_of_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    drawing = torch.draw(declared_network())
+    drawing.save(page)
+    with Browser(page, tmp_path / "profile") as browser:
+        browser.value("document.getElementById('open').click()")
+        assert browser.value(CROSSED) == []
+        count = browser.value("document.querySelectorAll('.edge.control').length")
+    assert count == sum(len(step.after) for step in drawing.picture.views[0].steps)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no browser")

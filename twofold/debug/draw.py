@@ -147,7 +147,7 @@ def recorded(
         _core.flush()  # what the program has left to do, such as the initial values of parameters
     before = _core.traced_runs() if calls else 0
     tape: list[Any] = []
-    with ModuleScopes() as scopes, kept_runs(tape) if calls else nullcontext():
+    with ModuleScopes(each_call=True) as scopes, kept_runs(tape) if calls else nullcontext():
         outputs = run()
         if calls:
             _finish(outputs)
@@ -366,6 +366,7 @@ def operations_above(operations: Sequence[Any]) -> list[Any]:
 def _declared_view(title: str, operations: Sequence[Any]) -> View:
     view = View(title)
     numbers: dict[int, int] = {}
+    steps = {operation.name: number for number, operation in enumerate(operations)}
     for operation in operations:
         inputs = [
             numbers[_core.value_key(one)] for one in operation.inputs if _core.value_key(one) in numbers
@@ -384,6 +385,7 @@ def _declared_view(title: str, operations: Sequence[Any]) -> View:
             backward=boxes[:1] == ["gradients"],
             lines=lines_of(frames),
             source=source_of(frames),
+            after=[steps[one.name] for one in operation.control_inputs if one.name in steps],
         )
         for number, one in zip(outputs, operation.outputs):
             numbers[_core.value_key(one)] = number

@@ -35,6 +35,7 @@ def to_dot(picture: Picture) -> str:
                 lines.append(f"  s{datum.producer} -> s{step.id} [label={_quoted(datum.type)}];")
             elif datum.kind != "constant":
                 lines.append(f"  d{number} -> s{step.id};")
+        lines += [f"  s{number} -> s{step.id} [style=dashed];" for number in step.after]
     return "\n".join([*lines, "}", ""])
 
 

@@ -7,6 +7,7 @@ import linecache
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
+from types import CodeType
 from typing import Any
 
 import numpy
@@ -48,6 +49,7 @@ class Step:
     flops: int = 0
     nbytes: int = 0
     seconds: float = 0.0
+    after: list[int] = field(default_factory=list)  # steps that run before, whose results it does not read
 
 
 @dataclass
@@ -112,19 +114,37 @@ def source_of(frames: Sequence[Frame]) -> str:
     return linecache.getline(frames[0].file, frames[0].line).strip() if frames else ""
 
 
+_RECURSIONS, _MOST_FRAMES = 4, 16  # how often a chain of callers holds a function, and how long it is at most
+_NO_BOXES = ("<module>", *COMPREHENSIONS)
+
+
 def path_of(location: int) -> tuple[str, ...]:
     """The modules around a location, or else the functions, by where they were called."""
     scope = scope_name(location)
     if scope:
         return tuple(scope.split("."))
-    left_out = ("<module>", *COMPREHENSIONS)
+    chain = _functions_around(location)
+    return tuple(
+        name_of(code) if k == 0 else f"{name_of(code)} (line {chain[k - 1][1]})"
+        for k, (code, _) in enumerate(chain)
+    )
+
+
+def _functions_around(location: int) -> list[tuple[CodeType, int]]:
+    """The functions around a location with the lines of their calls: a recursive one is there once."""
+    found: list[tuple[CodeType, int]] = []
     lines = [frame.line for frame in reversed(frames_of(location))]
-    chain = [
-        (name_of(site.code), line)
-        for site, line in zip(chain_of(location), lines)
-        if site.code.co_name not in left_out
-    ]
-    return tuple(name if k == 0 else f"{name} (line {chain[k - 1][1]})" for k, (name, _) in enumerate(chain))
+    for site, line in zip(chain_of(location), lines):
+        if site.code.co_name not in _NO_BOXES:
+            first = next((k for k, (code, _) in enumerate(found) if code is site.code), len(found))
+            found[first:] = [(site.code, line)]
+    return found
+
+
+def _is_cut(location: int) -> bool:
+    """Whether the chain of callers may be incomplete: it ends at a recursive function, and is of bounded length."""
+    codes = [site.code for site in chain_of(location)]
+    return len(codes) >= _MOST_FRAMES or (bool(codes) and codes.count(codes[0]) >= _RECURSIONS)
 
 
 def _repeated_name(location: int, path: tuple[str, ...], around: Collection[ast.AST]) -> str:
@@ -149,8 +169,10 @@ class Boxes:
 
     def of(self, location: int, operation: str) -> tuple[tuple[str, ...], int]:
         """The boxes of a call, outermost first, and the number of its pass through the innermost: -1 in no loop."""
-        path = path_of(location)
-        if not any(repeats(site, self._around) for site in chain_of(location)):
+        path, chain = path_of(location), chain_of(location)
+        codes = [site.code for site in chain]
+        looping = [site.code for site in chain if repeats(site, self._around)]
+        if not looping or any(codes.count(code) > 1 for code in looping):
             return path, -1
         seen = self._seen.setdefault(path, {})
         # a function of this package may call several operations at one line of the program
@@ -161,12 +183,13 @@ class Boxes:
         seen.setdefault(location, operation)
         return path, self._passes.get(path, 0)
 
-    def with_passes(self, found: Sequence[tuple[tuple[str, ...], int]]) -> list[tuple[str, ...]]:
-        """The boxes of calls, with a box for each pass where there were several."""
+    def with_passes(
+        self, found: Sequence[tuple[tuple[str, ...], int]], recursive: Collection[tuple[str, ...]]
+    ) -> list[tuple[str, ...]]:
+        """The boxes of calls, with a box for each pass where there were several, in no recursive function."""
+        passed = {path for path in self._passes if path and path not in recursive}
         return [
-            (*path, f"{self._names[path]} {number + 1}")
-            if path and number >= 0 and self._passes.get(path)
-            else path
+            (*path, f"{self._names[path]} {number + 1}") if path in passed and number >= 0 else path
             for path, number in found
         ]
 
@@ -260,8 +283,10 @@ class Recorded:
         self._add_tape(tape)
         self._collect([one for one in tensors if _core.value_key(one) not in self._numbers])
         self.begin_backward()
+        recursive = self._complete_paths()
         outside = self._outside()
-        for step, path, where in zip(self.view.steps, self._boxes.with_passes(self._boxed), self.provenance):
+        boxes = self._boxes.with_passes(self._boxed, recursive)
+        for step, path, where in zip(self.view.steps, boxes, self.provenance):
             start = int(step.backward)
             scoped = scope_name(where[1] or where[0])
             step.boxes = path if scoped else (*path[:start], *path[start + outside :])
@@ -278,11 +303,39 @@ class Recorded:
                 step.backward = True
                 self._boxed[position] = (("backward",), 0)
 
+    def _complete_paths(self) -> set[tuple[str, ...]]:
+        """Put what incomplete chains of callers begin with inside of what calls that elsewhere.
+
+        Returns:
+            The paths of recursive functions: their calls are of several depths.
+        """
+        locations = [forward or location for location, forward in self.provenance]
+        around: dict[CodeType, list[tuple[CodeType, str]]] = {}  # the longest path to each function
+        for one in set(locations):
+            codes = [] if scope_name(one) else [code for code, _ in _functions_around(one)]
+            named = list(zip(codes, path_of(one)))
+            for k, code in enumerate(codes):
+                if k >= len(around.get(code, ())):
+                    around[code] = named[: k + 1]
+        depths: dict[tuple[str, ...], set[int]] = {}
+        for position, one in enumerate(locations):
+            path, number = self._boxed[position]
+            start, functions = int(self.view.steps[position].backward), _functions_around(one)
+            if scope_name(one) or not functions or len(path) == start:
+                continue
+            if _is_cut(one):
+                codes = [code for code, _ in functions]
+                path = (*path[:start], *_inside(list(zip(codes, path[start:])), around))
+            self._boxed[position] = path, number
+            called = sum(site.code.co_name not in _NO_BOXES for site in chain_of(one))
+            depths.setdefault(path, set()).add(called - len(functions))
+        return {path for path, found in depths.items() if len(found) > 1}
+
     def _outside(self) -> int:
         """How many functions around all calls there are, but for the innermost of them."""
         chains = {
-            path_of(forward or location)
-            for location, forward in self.provenance
+            path[int(step.backward) :]
+            for step, (path, _), (location, forward) in zip(self.view.steps, self._boxed, self.provenance)
             if not scope_name(forward or location)
         }
         shared = 0
@@ -456,6 +509,21 @@ class Recorded:
             for number, value in self.values.items():
                 datum = self.view.data[number]
                 datum.shown, datum.magnitude, datum.bad = described_value(value)
+
+
+def _inside(
+    path: list[tuple[CodeType, str]], around: dict[CodeType, list[tuple[CodeType, str]]]
+) -> tuple[str, ...]:
+    """An incomplete path inside of the paths ``around`` its first function, with no function twice."""
+    met: set[CodeType] = set()
+    while path[0][0] not in met:
+        met.add(path[0][0])
+        outer = around[path[0][0]]
+        for one in path[1:]:
+            first = next((k for k, (code, _) in enumerate(outer) if code is one[0]), None)
+            outer = [*outer, one] if first is None else outer[: first + 1]
+        path = outer
+    return tuple(name for _, name in path)
 
 
 def _short(value: Any) -> str:

@@ -28,10 +28,10 @@
       nodes.get(id).members.add(member);
       return id;
     };
-    const link = (from, to, label, backward) => {
+    const link = (from, to, label, backward, control = false) => {
       if (from === to) return;
-      const id = from + "\u0002" + to;
-      if (!edges.has(id)) edges.set(id, { from, to, labels: [], backward });
+      const id = from + "\u0002" + to + (control ? "\u0002" : "");
+      if (!edges.has(id)) edges.set(id, { from, to, labels: [], backward, control });
       edges.get(id).labels.push(label);
     };
     const stepNode = (step) => {
@@ -78,6 +78,9 @@
         } else if (!hidden(value)) {
           link(valueNode(value), stepNode(step), "", step.backward);
         }
+      }
+      for (const number of state.convention === "values" ? [] : step.after) {
+        if (shownStep(steps[number])) link(stepNode(steps[number]), stepNode(step), "", step.backward, true);
       }
       for (const made of step.outputs) {
         if (state.convention === "values") valueNode(values[made]);
@@ -152,7 +155,7 @@
       edge.label = found.edges.length < LABELLED ? (several ? `${edge.labels.length} values` : edge.labels[0]) : "";
       if (!level.edges.has(id)) level.edges.set(id, { ends, label: edge.label, count: 0 });
       edge.way = level.edges.get(id);
-      if (edge.way.count++ && edge.way.label !== edge.label) edge.way.label = edge.label && `${edge.way.count} edges`;
+      if (edge.way.count++ && !edge.control && edge.way.label !== edge.label) edge.way.label = edge.label && `${edge.way.count} edges`;
     }
     return levels;
   }
@@ -198,6 +201,7 @@
       const { points, x: labelX, y: labelY } = level.graph.edge(...way.ends.map((id) => level.ids.get(id)));
       const [from, to] = way.ends.map((id) => spots.get(id)), inner = points.slice(1, -1).map(moved);
       way.points = [attached(from, inner[0] || to), ...inner, attached(to, inner[inner.length - 1] || from)];
+      way.rows = level.rows;
       way.spot = labelX === undefined ? null : moved({ x: labelX, y: labelY });
     }
   }
@@ -234,7 +238,21 @@
       const [above, below] = edge.way.ends.map((id) => spots.get(id).y), down = above < below ? 1 : -1;
       if (fromPath.length > depth) points.splice(0, 1, ...through(levels, spots, fromPath, from, depth, true, down));
       if (toPath.length > depth) points.splice(-1, 1, ...through(levels, spots, toPath, to, depth, false, -down).reverse());
+      // past the taller boxes of its row before it goes aside
+      edge.way.ends.forEach((id, k) => {
+        const at = spots.get(id), { half } = edge.way.rows.get(at.y), first = k ? edge.way.points[edge.way.points.length - 2] : edge.way.points[1];
+        if (half <= at.height / 2 + 1 || edge.way.points.length < 3) return;
+        const index = points.indexOf(first), beside = points[k ? index + 1 : index - 1];
+        points.splice(k ? index + 1 : index, 0, { x: beside.x, y: at.y + (k ? -down : down) * half });
+      });
       edge.points = points;
+      // between two rows that follow each other no node stands: a line goes there without a detour to its label
+      const crosses = fromPath.length > depth || toPath.length > depth;
+      const middle = crosses && edge.way.points.length === 3 && edge.way.spot ? points.indexOf(edge.way.points[1]) : 0;
+      if (middle > 0) {
+        const [low, high] = [points[middle - 1].x, points[middle + 1].x].sort((a, b) => a - b), { x, y } = points[middle];
+        points[middle] = { x: Math.min(high, Math.max(low, x)), y };
+      }
     }
     return { levels, spots, size: whole };
   }
@@ -277,6 +295,7 @@
       if (nodes.some((node) => !Number.isFinite(total(node, state.colour)))) entry({ paint: BAD }, "not finite");
     }
     if (view().steps.some((step) => step.backward)) entry({ name: "line" }, "read in the backward pass");
+    if (view().steps.some((step) => step.after.length)) entry({ name: "dashes" }, "runs after (control dependency)");
   }
 
   function show() {
@@ -290,7 +309,7 @@
       paintedAt(g, at);
     }
     for (const edge of found.edges) {
-      const g = element("g", { class: edge.backward ? "edge backward" : "edge" }, world);
+      const g = element("g", { class: `edge${edge.backward ? " backward" : ""}${edge.control ? " control" : ""}` }, world);
       element("path", { d: curve(edge.points), "marker-end": edge.backward ? "url(#back)" : "url(#arrow)" }, g);
       if (edge.way.label && edge.way.spot && !told.has(edge.way)) element("text", edge.way.spot, g, edge.way.label);
       told.add(edge.way);
