@@ -38,6 +38,25 @@ def test_first_in_first_out(session):
         queue.enqueue([1.0])
 
 
+@pytest.mark.parametrize(
+    ("kind", "shape", "given", "many"),
+    [
+        (tf.FIFOQueue, [2], (3,), False),
+        (tf.FIFOQueue, [2], (2, 1), False),
+        (tf.FIFOQueue, [2], (4, 3), True),
+        (tf.FIFOQueue, [2], (), True),
+        (tf.PaddingFIFOQueue, [None, 2], (3, 3), False),
+    ],
+)
+def test_sizes_of_a_run_that_do_not_fit_are_not_put(session, kind, shape, given, many):
+    queue = kind(4, [tf.float32], [shape])
+    x = tf.placeholder(tf.float32, None)
+    fill = (queue.enqueue_many if many else queue.enqueue)([x])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
+        session.run(fill, {x: numpy.ones(given)})
+    assert session.run(queue.size()) == 0
+
+
 def test_runs_wait_for_each_other(session):
     queue = tf.FIFOQueue(1, tf.int32, [[]])
     item, put = queue.dequeue(), queue.enqueue_many([[1, 2, 3]])

@@ -138,16 +138,35 @@ class FIFOQueue:
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that puts one element."""
         values = self._converted(vals, self._types)
-        return self._done("QueueEnqueue", lambda *arrays: self.put([list(arrays)]), name, values)
+
+        def put(*arrays: Any) -> None:
+            self._check([numpy.shape(array) for array in arrays])
+            self.put([list(arrays)])
+
+        return self._done("QueueEnqueue", put, name, values)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that puts the slices of arrays along their first axis."""
 
         def put(*arrays: Any) -> None:
+            shapes = [numpy.shape(array) for array in arrays]
+            counts = {shape[:1] for shape in shapes}
+            if () in counts or len(counts) > 1:
+                what = f"arrays of shapes {', '.join(map(str, shapes))}, whose slices are put"
+                raise ShapeError(what, "Give arrays with a first axis of one size.")
+            self._check([shape[1:] for shape in shapes])
             self.put([list(parts) for parts in zip(*arrays)])
 
         types = [_stacked(type, new_unknown_size()) for type in self._types]
         return self._done("QueueEnqueueMany", put, name, self._converted(vals, types))
+
+    def _check(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raise ShapeError for parts that do not have the shapes of the queue."""
+        for given, type in zip(shapes, self._types):
+            wanted = shape_of_sizes(type.shape)
+            if not wanted.is_compatible_with(given):
+                what = f"a value of shape {given} for queue '{self.name}' of shape {wanted}"
+                raise ShapeError(what, "Give values of the queue's shapes.")
 
     def dequeue(self, name: str | None = None) -> Any:
         """The next element: a tensor, or a list of its parts."""
