@@ -257,8 +257,11 @@ def _shown(
     line += "".join(f", called at {one.where} in {one.code.co_name}" for one in callers[:_MAX_CALLERS])
     if outer:
         line += f", in {title} at {outer[0].where}"
-    parts = [line, textwrap.indent(excerpt(first), "    ")]
+    source = excerpt(first)
+    parts = [line, textwrap.indent(source, "    ")]
     for one in named:
+        if isinstance(one.value, (bool, int, float)) and (one.text not in source or one.text == repr(one.value)):
+            continue  # a number that the line shows, or that is not the program's
         also = (
             ""
             if one.variable == one.text or isinstance(one.value, (bool, int, float))
