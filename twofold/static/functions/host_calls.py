@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -119,6 +122,33 @@ def Assert(
     return made
 
 
+class _Stepping(threading.local):
+    """Whether a debugger steps through the run of this thread, whose own frames are hidden from it."""
+
+    active = False
+
+
+@contextmanager
+def stepping(active: bool = True) -> Iterator[None]:
+    """Inside, a debugger steps through functions of the program that a hidden run calls, or does not."""
+    before, _stepping.active = _stepping.active, active
+    try:
+        yield
+    finally:
+        _stepping.active = before
+
+
+_stepping = _Stepping()
+
+
+def followed(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the program returns; a debugger that steps through the run follows into it."""
+    if not _stepping.active:
+        return function(*arguments)
+    with stepping(False):  # a run that the function starts is not hidden
+        return _core.call_traced(function, *arguments)
+
+
 @example("tf.py_func(lambda x: x * 2, [tf.constant([1.0, 2.0])], tf.float32)", "[2. 4.]")
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
@@ -131,15 +161,27 @@ def py_func(
     ``twofold.explain`` may call it. With an empty list of dtypes the operation is returned, and the function's result
     left aside.
     """
+    return _py_func(func, functools.partial(followed, func), inp, Tout, stateful, name)
+
+
+def _py_func(
+    at_hand: Callable[..., Any],
+    in_runs: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool,
+    name: str | None,
+) -> Any:
+    """See ``py_func``: what it calls where tensors are computed at once, and what a run calls."""
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]
     if at_once():
-        made_ = call_python(func, [convert_to_tensor(item) for item in inp])
+        made_ = call_python(at_hand, [convert_to_tensor(item) for item in inp])
         results = [convert_to_tensor(value, dtype) for value, dtype in zip(made_, dtypes)]
         return (results or None) if several else results[0]
     sources = [source_of(item) for item in inp]
     graph = sources[0][0].graph if sources else get_default_graph()
-    python = func if dtypes else lambda *arrays: (func(*arrays), [])[1]
+    python = in_runs if dtypes else lambda *arrays: (in_runs(*arrays), [])[1]
     types = [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes]
     made = graph.add("PyFunc", name, types, sources, python=python, is_pure=not stateful)
     if not dtypes:
@@ -161,12 +203,12 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
 
     def called(*arrays: Any) -> Any:
         with computed_at_once():
-            made = func(*[_core.from_array(numpy.array(array), False) for array in arrays])
+            made = followed(func, *[_core.from_array(numpy.array(array), False) for array in arrays])
             if isinstance(made, (list, tuple)):
                 return [_value(item) for item in made]
             return _value(made)
 
-    return py_func(called, inp, Tout, name=name or "EagerPyFunc")
+    return _py_func(called, called, inp, Tout, True, name or "EagerPyFunc")
 
 
 def _value(made: Any) -> Any:

@@ -13,6 +13,7 @@ from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, I
 from twofold.frontend.breakpoints import stopping
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, refuse
+from twofold.static.functions.host_calls import stepping
 from twofold.static.graph.context import local
 from twofold.static.graph.devices import show_placement
 from twofold.static.graph.docstrings import example
@@ -201,7 +202,8 @@ class BaseSession:
             executable, feeds, self._graph.stops if stopping() else ()
         )
         try:
-            return run(*arguments)
+            with stepping():
+                return run(*arguments)
         finally:
             self._step_through = None
 
