@@ -57,6 +57,21 @@ def test_a_run_is_seen_with_the_variables_that_it_started_with() -> None:
         assert session.run(w) == 2.0
 
 
+@pytest.mark.parametrize("what", ["assigned", "trained", "differentiated"])
+def test_variables_that_no_line_of_the_run_reads_by_name(what: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w = tf.placeholder(tf.float32, [2]), tf.get_variable("weights", initializer=[1.0, 2.0])
+        if what == "assigned":
+            fetched: Any = tf.assign_add(w, x)
+        elif what == "trained":
+            fetched = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w * x))
+        else:
+            fetched = tf.gradients(tf.reduce_sum(w * w * x), w)
+        session.run(w.initializer)
+        session.run(fetched, {x: [3.0, 4.0]})
+        assert debug.value("w", session).value.tolist() == [1.0, 2.0]
+
+
 def network(x: Any, w: Any) -> Any:
     hidden = x @ w
     bounded = torch.tanh(hidden)

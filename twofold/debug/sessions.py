@@ -45,10 +45,11 @@ def recording_of(
     recording = Recording()
     recording.is_declared = True
     results = recording.add_closed(closed, given)
-    for (owner, index), value in zip(executable.subgraph.position.feeds, given):
+    feeds = [owner.outputs[index] for owner, index in executable.subgraph.position.feeds]
+    for declared, value in zip((*feeds, *[one.op.outputs[0] for one in executable.reads]), given):
         number = recording.number_of(value)
         if number is not None:
-            recording.position(number, _core.location_of(owner.outputs[index]))
+            recording.position(number, _core.location_of(declared))
     calls = [recording.stop(location) for location in stops]
     recording.begin_together(calls)
     insert_stops(recording.calls, calls)

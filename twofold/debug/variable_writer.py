@@ -250,6 +250,7 @@ def _others(code: CodeType) -> frozenset[str]:
     nodes = list(ast.walk(function_of(code) or ast.Pass()))
     called = {one.func for one in nodes if isinstance(one, ast.Call)}
     expression = getattr(sys.modules.get("twofold.dynet.expression"), "Expression", Tensor)
+    variable = getattr(sys.modules.get("twofold.static.variables.variable"), "Variable", Tensor)
     found: set[str] = set()
     for node in nodes:
         if (
@@ -257,7 +258,8 @@ def _others(code: CodeType) -> frozenset[str]:
             and isinstance(node.ctx, ast.Load)
             and isinstance(node.value, ast.Name)
         ):
-            has = [getattr(kind, node.attr) for kind in (Tensor, expression) if hasattr(kind, node.attr)]
+            kinds = [kind for kind in (Tensor, expression, variable) if hasattr(kind, node.attr)]
+            has = [getattr(kind, node.attr) for kind in kinds]
             if not has or (node not in called and all(map(callable, has))):
                 found.add(node.value.id)
     return frozenset(found)

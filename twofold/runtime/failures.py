@@ -260,7 +260,9 @@ def _shown(
     source = excerpt(first)
     parts = [line, textwrap.indent(source, "    ")]
     for one in named:
-        if isinstance(one.value, (bool, int, float)) and (one.text not in source or one.text == repr(one.value)):
+        if isinstance(one.value, (bool, int, float)) and (
+            one.text not in source or one.text == repr(one.value)
+        ):
             continue  # a number that the line shows, or that is not the program's
         also = (
             ""
