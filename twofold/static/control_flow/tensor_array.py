@@ -31,7 +31,10 @@ from twofold.static.api.op_functions import (
     refuse,
     whole,
 )
+from twofold.static.arrays.creation import range as numbers_from
+from twofold.static.arrays.shape_ops import gather as rows_at
 from twofold.static.arrays.shape_ops import identity
+from twofold.static.arrays.shape_ops import size as size_of
 from twofold.static.functions.bodies import source_of
 from twofold.static.functions.lowering import is_unwritten
 from twofold.static.functions.written_elements import first_marks, mark, marks_of, write_once
@@ -108,8 +111,9 @@ class TensorArray:
     An element is written once; a second write raises InvalidArgumentError.
 
     ``dynamic_size`` lets writes make it larger; how large a loop makes it is found by running the loop for its indices
-    alone first. ``element_shape`` is checked. ``clear_after_read``, ``infer_shape`` and
-    ``colocate_with_first_write_call`` change nothing: elements may be read as often as wanted.
+    alone first. ``element_shape`` is checked. With ``infer_shape=False`` an array may be split into parts of different
+    lengths. ``clear_after_read`` and ``colocate_with_first_write_call`` change nothing: elements may be read as often
+    as wanted.
     """
 
     def __init__(
@@ -129,7 +133,7 @@ class TensorArray:
         self.dtype = as_dtype(dtype)
         self.dynamic_size = bool(dynamic_size)
         refuse("TensorArray", handle=handle)
-        self._element = TensorShape(element_shape)
+        self._element, self._infers = TensorShape(element_shape), bool(infer_shape)
         self._size = int(size) if isinstance(size, int) and not self.dynamic_size else None
         name = tensor_array_name if name is None else name
         self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
@@ -158,7 +162,8 @@ class TensorArray:
         """The same array with other elements."""
         made = TensorArray.__new__(TensorArray)
         made.dtype, made.dynamic_size, made.flow = self.dtype, self.dynamic_size, flow
-        made._element, made._size, made._written = self._element, self._size, self._written
+        made._element, made._infers = self._element, self._infers
+        made._size, made._written = self._size, self._written
         made._is_inside, made._is_noted, made._loop = self._is_inside, self._is_noted, None
         return made
 
@@ -328,10 +333,12 @@ class TensorArray:
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of the parts of ``value`` along its first axis.
 
-        Raises ArgumentError unless all ``lengths`` are equal, and as many as the array has elements if it cannot grow,
-        InvalidArgumentError where an element is written already.
+        Raises ArgumentError unless all ``lengths`` are equal or the array has ``infer_shape=False``, and they are as
+        many as it has elements if it cannot grow, InvalidArgumentError where an element is written already.
         """
         self._need_unwritten("TensorArray.split")
+        if _has_parts(lengths, self._infers):
+            return PartsArray.of(self, convert_to_tensor(value, self.dtype), lengths, name)
         made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name))
         made._size, made._written = None, None
         return made
@@ -403,7 +410,7 @@ def _split(value: Any, lengths: Number, size: int | None) -> Any:
         )
     if len(set(found)) > 1:
         raise ArgumentError(
-            f"parts of lengths {found}", "Split into equal parts: the elements of an array have one shape."
+            f"parts of lengths {found}", "Split into equal parts, or make the array with infer_shape=False."
         )
     if sum(found) != value.shape[0]:
         raise ArgumentError(
@@ -475,3 +482,97 @@ def with_room(flow: Any, element: TensorType, size: int) -> Any:
 
 
 _SIZE = tensor_type(as_dtype("int32"))
+
+
+class PartsArray(TensorArray):
+    """An array whose elements have different first sizes, as ``split`` makes it.
+
+    They are the parts of one tensor along its first axis, which is the flow.
+    """
+
+    _lengths: Tensor
+    _starts: Tensor
+
+    @classmethod
+    def of(cls, array: TensorArray, value: Any, lengths: Any, name: str | None) -> PartsArray:
+        """The parts of a value as the elements of an array that holds none yet."""
+        made = cls.__new__(cls)
+        vars(made).update(vars(array))
+        made.flow = _split_apart(value, lengths, array._size, name=name)
+        made._lengths, made._starts = convert_to_tensor(lengths), _starts_of(lengths)
+        made._size, made._written = None, None
+        return made
+
+    def with_flow(self, flow: Tensor) -> TensorArray:
+        """The same array with other elements."""
+        made, plain = PartsArray.__new__(PartsArray), super().with_flow(flow)
+        vars(made).update(vars(plain))
+        made._lengths, made._starts = self._lengths, self._starts
+        return made
+
+    def chosen(self, flow: Tensor, arrays: Sequence[Any]) -> TensorArray:
+        """One of several arrays of one kind, of which a run tells."""
+        if any(array._lengths is not self._lengths for array in arrays):
+            what = "branches return arrays that were split into parts of different lengths"
+            raise failed("TensorArray.split", ArgumentError(what, "Split behind the choice."))
+        return super().chosen(flow, arrays)
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """Element ``index``; a run raises IndexError for one that is not there."""
+        start, length = rows_at(self._starts, index), rows_at(self._lengths, index)
+        found: Tensor = rows_at(self.flow, numbers_from(start, start + length), name=name)
+        return found
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements along a new first axis; a run raises InvalidArgumentError unless they have one shape."""
+        found: Tensor = _stacked(self.flow, self._lengths, name=name)
+        return found
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements of ``indices`` along a new first axis; see ``stack``."""
+        found: Tensor = rows_at(self.stack(), indices, name=name)
+        return found
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """The elements behind each other along their own first axis."""
+        found: Tensor = identity(self.flow, name=name)
+        return found
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements."""
+        found: Tensor = size_of(self._lengths, name=name)
+        return found
+
+
+def _has_parts(lengths: Any, infer_shape: bool) -> bool:
+    """Whether an array that is split may hold parts of different lengths, which ``infer_shape`` refuses."""
+    known = constant_value(convert_to_tensor(lengths))
+    return not infer_shape and (known is None or len(set(numpy.ravel(known).tolist())) > 1)
+
+
+@operation("TensorArraySplit")
+def _split_apart(value: Any, lengths: Number, size: int | None) -> Any:
+    found = numbers(lengths)
+    if size is not None and len(found) != size:
+        raise InvalidArgumentError(
+            f"{len(found)} parts for an array of size {size}",
+            "Give a length for each element, or make the array with dynamic_size=True.",
+        )
+    if sum(found) != value.shape[0] or min(found, default=0) < 0:
+        raise InvalidArgumentError(f"parts of lengths {found} of {value.shape[0]} rows", "Split all rows.")
+    return ops.copied(value)
+
+
+@operation("TensorArrayStarts")
+def _starts_of(lengths: Any) -> Any:
+    return ops.subtract(ops.cast(ops.cumsum(lengths, 0), lengths.dtype), lengths)
+
+
+@operation("TensorArrayStack")
+def _stacked(flow: Any, lengths: Number) -> Any:
+    found = numbers(lengths)
+    if len(set(found)) > 1:
+        raise InvalidArgumentError(
+            f"elements of lengths {found}", "Stack elements of one shape, or use concat."
+        )
+    return ops.reshape(flow, (len(found), *found[:1], *tuple(flow.shape)[1:]))

@@ -1,0 +1,54 @@
+"""A ``TensorArray`` that is split into parts of different lengths, beside what NumPy splits."""
+
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+VALUES = numpy.arange(12.0, dtype="float32").reshape(6, 2)
+
+
+def split(value: Any, lengths: Any, size: int = 3) -> Any:
+    return tf.TensorArray(tf.float32, size, infer_shape=False).split(value, lengths)
+
+
+@pytest.mark.parametrize("lengths", [[1, 2, 3], [0, 4, 2], [2, 2, 2]])
+@pytest.mark.parametrize("known", [True, False])
+def test_parts_are_those_of_the_value(lengths: list[int], known: bool) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.int32, [None])
+        array = split(tf.constant(VALUES), lengths if known else fed)
+        fetches = [array.read(0), array.read(1), array.read(2), array.concat(), array.size()]
+        *found, whole, count = session.run(fetches, {fed: lengths})
+    for one, part in zip(found, numpy.split(VALUES, numpy.cumsum(lengths)[:-1])):
+        assert one.tolist() == part.tolist()
+    assert whole.tolist() == VALUES.tolist() and count == 3
+
+
+def test_gradients_reach_the_parts_that_were_read() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(VALUES)
+        array = split(x, [1, 2, 3])
+        part = array.read(1)
+        found = session.run(tf.gradients(part * part, x)[0] + tf.gradients(array.concat(), x)[0])
+    expected = numpy.ones_like(VALUES)
+    expected[1:3] += 2 * VALUES[1:3]
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("what", ["rows", "count", "stack", "index"])
+def test_what_does_not_fit_raises(what: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        array = split(tf.constant(VALUES), [1, 2, 2] if what == "rows" else [1, 2, 3], 2 + (what != "count"))
+        session.run(array.stack() if what == "stack" else array.read(3 if what == "index" else 0))
+
+
+def test_elements_of_one_shape_are_asked_for_unless_shapes_are_not_inferred() -> None:
+    with (
+        tf.Graph().as_default(),
+        tf.Session() as session,
+        pytest.raises(ValueError, match="infer_shape=False"),
+    ):
+        session.run(tf.TensorArray(tf.float32, 3).split(tf.constant(VALUES), [1, 2, 3]).read(0))
