@@ -125,6 +125,14 @@ def test_the_first_gradient_that_is_nan_is_found():
     (x * float("nan")).sum().backward()
 
 
+def test_a_pass_from_before_is_not_searched():
+    x, y = leaf(4.0, 1.0), leaf(1.0)
+    (x * float("nan")).sum().backward()
+    with set_detect_anomaly(True):
+        y.sqrt().sum().backward()
+    assert y.grad.tolist() == [0.5]
+
+
 def test_the_gradient_of_a_value_on_the_way_warns():
     x = leaf(2.0, 1.0)
     y = x * 2

@@ -14,6 +14,8 @@ class _Mode:
 
 
 def _set(enabled: bool, check_nan: bool) -> None:
+    if enabled and not _Mode.enabled:
+        _core.flush()  # backward passes that were called before are not searched
     _Mode.enabled, _Mode.check_nan = enabled, check_nan
     _core.set_anomaly("backward" if enabled and check_nan else "off")
 
