@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -21,7 +19,7 @@ from twofold.runtime.failures import end_at
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define
 from twofold.static.functions.bodies import source_of
 from twofold.static.functions.custom_gradients import with_gradient_of
-from twofold.static.graph.context import at_once, computed_at_once
+from twofold.static.graph.context import at_once, computed_at_once, followed
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import call_python
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph
@@ -120,33 +118,6 @@ def Assert(
 
     made.observe = observe
     return made
-
-
-class _Stepping(threading.local):
-    """Whether a debugger steps through the run of this thread, whose own frames are hidden from it."""
-
-    active = False
-
-
-@contextmanager
-def stepping(active: bool = True) -> Iterator[None]:
-    """Inside, a debugger steps through functions of the program that a hidden run calls, or does not."""
-    before, _stepping.active = _stepping.active, active
-    try:
-        yield
-    finally:
-        _stepping.active = before
-
-
-_stepping = _Stepping()
-
-
-def followed(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of the program returns; a debugger that steps through the run follows into it."""
-    if not _stepping.active:
-        return function(*arguments)
-    with stepping(False):  # a run that the function starts is not hidden
-        return _core.call_traced(function, *arguments)
 
 
 @example("tf.py_func(lambda x: x * 2, [tf.constant([1.0, 2.0])], tf.float32)", "[2. 4.]")

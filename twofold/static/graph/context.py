@@ -1,10 +1,10 @@
-"""What holds in a thread: default graphs and sessions, and whether operations are computed at once."""
+"""What holds in a thread: default graphs and sessions, whether operations are computed at once, and who steps."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -68,3 +68,30 @@ def computed_at_once() -> Iterator[None]:
         yield
     finally:
         local.graphs, local.in_body, local.eager = before
+
+
+class _Stepping(threading.local):
+    """Whether a debugger steps through the run of this thread, whose own frames are hidden from it."""
+
+    active = False
+
+
+@contextmanager
+def stepping(active: bool = True) -> Iterator[None]:
+    """Inside, a debugger steps through functions of the program that a hidden run calls, or does not."""
+    before, _stepping.active = _stepping.active, active
+    try:
+        yield
+    finally:
+        _stepping.active = before
+
+
+_stepping = _Stepping()
+
+
+def followed(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the program returns; a debugger that steps through the run follows into it."""
+    if not _stepping.active:
+        return function(*arguments)
+    with stepping(False):  # a run that the function starts is not hidden
+        return _core.call_traced(function, *arguments)

@@ -13,8 +13,7 @@ from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, I
 from twofold.frontend.breakpoints import stopping
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, refuse
-from twofold.static.functions.host_calls import stepping
-from twofold.static.graph.context import local
+from twofold.static.graph.context import local, stepping
 from twofold.static.graph.devices import show_placement
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import (
