@@ -47,6 +47,13 @@ BadValueSearch::BadValueSearch(const CanonicalTrace& canonical, void* const* inp
       provenance_(provenance),
       backward_only_(backward_only),
       values_(canonical.trace.entries.size()) {
+  for (size_t i = 0; backward_only && i < trace_.entries.size(); ++i) {
+    const Entry& entry = trace_.entries[i];
+    const Ref* in = trace_.inputs(entry);
+    const bool is_sum = entry.signature->operation == operation_of(hooks.accumulate);
+    const auto made = [&](Ref ref) { return ref >= 0 && of_pass_[static_cast<size_t>(ref)]; };
+    of_pass_.push_back(provenance_[i].forward != 0 || (is_sum && std::any_of(in, in + entry.count, made)));
+  }
   bool overwritten = false;
   for (void*& input : inputs_) {
     const auto taken = [&](const BufferRef& output) { return output && output->data == input; };
@@ -105,7 +112,7 @@ Ref BadValueSearch::nan_into(Ref entry, bool& any) {
     const Finite found = state_of(in[k]);
     any |= found != Finite::kAll;
     if (found != Finite::kNan) continue;
-    if (!counts(in[k])) return entry;
+    if (!is_of_pass(in[k])) return entry;
     if (nan < 0) nan = in[k];
   }
   return nan;
@@ -124,6 +131,8 @@ Ref BadValueSearch::go_back(Ref entry) {
       visited_[static_cast<size_t>(entry)] = 1;
       bool any = false;
       const Ref nan = nan_into(entry, any);
+      // a sum of cotangents that makes NaN of infinities, or adds what held NaN before the pass
+      if (backward_only_ && (nan < 0 || nan == entry) && !provenance_[static_cast<size_t>(entry)].forward) return -1;
       if (nan == entry) return entry;
       if (nan >= 0) {
         entry = nan;
@@ -137,7 +146,7 @@ Ref BadValueSearch::go_back(Ref entry) {
       const Entry& call = trace_.entries[static_cast<size_t>(last.entry)];
       for (; last.any && entry < 0 && last.next < call.count; ++last.next) {
         const Ref in = trace_.inputs(call)[last.next];
-        if (counts(in) && state_of(in) != Finite::kAll) entry = in;
+        if (is_of_pass(in) && state_of(in) != Finite::kAll) entry = in;
       }
       if (entry >= 0) break;
       if (state_of(last.entry) == Finite::kNan || (!last.any && call.count != 0)) return last.entry;

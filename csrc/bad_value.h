@@ -18,7 +18,10 @@ class BadValueSearch {
   BadValueSearch(const CanonicalTrace& canonical, void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance,
                  bool backward_only);
 
-  // The entry, or -1 if an input or constant is infinite. Throws what a run throws.
+  // Whether a backward pass made a value: at the line of a call, or as the sum of cotangents of a leaf.
+  bool is_of_pass(Ref ref) const { return ref >= 0 && (!backward_only_ || of_pass_[static_cast<size_t>(ref)]); }
+  // The entry, or -1 if an input or constant is infinite, or if the sum of cotangents of a leaf made NaN of infinities in a
+  // search of backward passes alone. Throws what a run throws.
   Ref origin_of(Ref output, Interrupts& interrupts);
   // Sets the Python error; false if Python finds nothing wrong with the call.
   bool raise(Ref entry);
@@ -29,7 +32,6 @@ class BadValueSearch {
   // The operand whose NaN a call propagates; the call itself if the NaN is an input, -1 if there is none. `any`: any bad operand.
   Ref nan_into(Ref entry, bool& any);
   Finite state_of(Ref ref);
-  bool counts(Ref ref) const { return ref >= 0 && (!backward_only_ || provenance_[static_cast<size_t>(ref)].forward != 0); }
   const char* differentiated(Ref entry) const;
   // Null for a value whose memory was reused.
   void* data_of(Ref ref) const;
@@ -38,6 +40,7 @@ class BadValueSearch {
   std::vector<void*> inputs_;
   RunProvenance provenance_;
   bool backward_only_;
+  std::vector<char> of_pass_;  // of entries, where backward passes alone are searched
   std::vector<BufferRef> values_;
   std::vector<uint8_t> visited_;
 };

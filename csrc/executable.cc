@@ -242,10 +242,11 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
   if (given_infinite_.empty()) given_infinite_.assign(outputs.size(), false);
   for (size_t k = 0; k < outputs.size(); ++k) {
     const Ref output = canonical.outputs[k];
-    if (output < 0 || !outputs[k] || (backward_only && !provenance[static_cast<size_t>(output)].forward)) continue;
+    if (output < 0 || !outputs[k]) continue;
     const Finite found = finite_in(canonical.trace.type_of_ref(output), outputs[k]->data);
     if (found == Finite::kAll || (found == Finite::kInfinite && (backward_only || given_infinite_[k]))) continue;
     BadValueSearch search(canonical, inputs, outputs, provenance, backward_only);
+    if (!search.is_of_pass(output)) continue;
     const Ref origin = search.origin_of(output, interrupts);
     if (origin >= 0 && search.raise(origin)) return false;
     given_infinite_[k] = found == Finite::kInfinite;
@@ -372,7 +373,7 @@ bool Executable::ask_if_due(RunProvenance provenance, Interrupts& interrupts) {
 
 bool Executable::run_fused(const ProgramRef& ref, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                            RunProvenance provenance, Interrupts& interrupts, const InputValues* values, FiniteWatch* watch) {
-  constexpr size_t kOnStack = 64, kShown = size_t{1} << 20;
+  constexpr size_t kOnStack = 64, kShown = size_t{1} << 16;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
   const Program& program = *ref;

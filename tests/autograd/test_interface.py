@@ -1,6 +1,7 @@
 """Hooks after accumulation and for saved tensors, the search for NaN, attributes and copies of tensors."""
 
 import copy
+import math
 import warnings
 
 import pytest
@@ -123,6 +124,28 @@ def test_the_first_gradient_that_is_nan_is_found():
     assert not torch.autograd.anomaly.is_anomaly_enabled()
     assert x.grad.tolist() == [8.5, 11.0]
     (x * float("nan")).sum().backward()
+
+
+@pytest.mark.parametrize("uses", ["difference", "product", "branch"])
+def test_a_gradient_that_is_nan_is_found_where_a_leaf_sums_several(uses):
+    x = leaf(1.0, 2.0)
+    made = {
+        "difference": lambda: (x - x).sqrt() * 0,
+        "product": lambda: (x * x - x * x).sqrt() * 0 + x,
+        "branch": lambda: torch.where(x > 5, (x - x).log(), x),
+    }[uses]
+    with set_detect_anomaly(True):
+        y = made().sum()
+        name = "Log" if uses == "branch" else "Sqrt"
+        with pytest.raises(RuntimeError, match=f"Function '{name}Backward' returned nan"):
+            y.backward()
+
+
+def test_a_sum_of_infinite_gradients_is_the_anomaly_of_no_function():
+    x = leaf(1.0, 2.0)
+    with set_detect_anomaly(True):
+        (x - x).sqrt().sum().backward()  # infinity less infinity, as in PyTorch
+    assert all(math.isnan(one) for one in x.grad.tolist())
 
 
 def test_a_pass_from_before_is_not_searched():
