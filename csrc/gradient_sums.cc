@@ -184,10 +184,11 @@ bool BackwardPass::settle_slots() {
 }
 
 // The slots of leaves with the first entry that reads each, in ascending order: once the pass has visited it, nothing is
-// added to a slot any more, and what its terms hold need not wait for the end. None where earlier traces may add to them.
+// added to a slot any more, and what its terms hold need not wait for the end. None where earlier traces may add to them, nor
+// where the pass is differentiated: the order of its calls is that of sums in the next pass, and must not depend on what was read.
 std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const Scope& scope) const {
   std::vector<std::pair<size_t, GradientSlot*>> found;
-  if (scope.saved) return found;
+  if (scope.saved || request_.create) return found;
   std::unordered_set<const GradientSlot*> seen;
   for (size_t i = 0; i < scope.cotangents.size(); ++i) {
     const Entry& entry = recorder_.entry(i);

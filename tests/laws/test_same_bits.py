@@ -4,6 +4,8 @@ import itertools
 
 import numpy
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import twofold as torch
 from twofold import _core
@@ -73,3 +75,48 @@ def test_results_do_not_change_when_a_graph_heats_up():
         seen.add(y.numpy().tobytes())
         torch.wait_for_compiler()
     assert len(seen) == 1
+
+
+LAYERS = {
+    "tanh": lambda h, p, words: torch.tanh(h @ p["a"] + p["c"]),
+    "gate": lambda h, p, words: torch.sigmoid(h @ p["b"].t()) * h,
+    "table": lambda h, p, words: h + torch.nn.functional.embedding(words, p["t"]),
+    "softmax": lambda h, p, words: torch.softmax(h @ p["a"].t(), -1) + p["u"].sum(0),
+    "norm": lambda h, p, words: torch.nn.functional.layer_norm(h, (5,), p["c"], p["u"][1]),
+    "centred": lambda h, p, words: h - h.mean(0, keepdim=True) * p["c"],
+    "row": lambda h, p, words: h * p["t"][2] + p["a"][:4],
+}
+
+
+def second_order(kinds, observed):
+    """Gradients of a loss and of its squared gradients, with ``observed`` values read before the passes."""
+    generator = numpy.random.default_rng(len(kinds))
+    shapes = {"a": (5, 5), "b": (5, 5), "c": (5,), "t": (7, 5), "u": (3, 5)}
+    values = {name: generator.normal(size=shape).astype("f") / 2 for name, shape in shapes.items()}
+    p = {name: torch.tensor(value, requires_grad=True) for name, value in values.items()}
+    h, words = torch.tensor(generator.normal(size=(4, 5)).astype("f")), torch.tensor([3, 0, 3, 6])
+    for number, kind in enumerate(kinds):
+        h = LAYERS[kind](h, p, words)
+        if observed[number]:
+            h.sum().item()
+    loss = (h * h).mean()
+    if observed[-2]:
+        loss.item()
+    first = torch.autograd.grad(loss, list(p.values()), create_graph=True, allow_unused=True)
+    penalty = sum((g * g).sum() for g in first if g is not None)
+    if observed[-1]:
+        penalty.item()
+    (penalty + loss).backward()
+    return [None if leaf.grad is None else leaf.grad.numpy().tobytes() for leaf in p.values()]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(LAYERS)), st.booleans()), min_size=1, max_size=4), st.booleans()
+)
+@example([("softmax", False), ("table", False)], False)
+@settings(max_examples=20, deadline=None)
+def test_what_is_read_changes_no_second_derivative(layers, reads_penalty):
+    kinds, observed = zip(*layers, strict=True)
+    expected = second_order(kinds, (False,) * 6)
+    for some in ((*observed, False, True), (*observed, True, reads_penalty)):
+        assert second_order(kinds, some) == expected
