@@ -33,6 +33,7 @@ void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
   if (silent) {
     ++storage->silent;
     storage->hold(tensor->value);
+    Recorder::current().replaces = true;
   } else {
     ++storage->writes;
     storage->current = ValueRef();

@@ -586,7 +586,8 @@ std::vector<ValueRef> values_in(const BackwardRequest& request) {
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
   if (!compute_elsewhere(recorder, values_in(request))) return false;
   const bool is_hooked = recorder.has_hooks();
-  if (is_hooked && !recorder.flush()) return false;
+  // What replaces a value that gradients read stands at its position in the graph once it is computed, see BackwardPass::replaced.
+  if ((is_hooked || (request.create && recorder.replaces)) && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);
   return BackwardPass(recorder, request, is_hooked).run(found);
 }

@@ -212,6 +212,7 @@ class Recorder {
   static bool tracing_possible;  // a trace function has been set in this process
 
   bool eager = false;
+  bool replaces = false;  // a storage was written to through `.data` while the open trace was recorded
   uint32_t differentiated = 0;  // while a function's `backward` runs: `Provenance::forward` of what it records
   PyObject *pack = nullptr, *unpack = nullptr;  // owned; hooks for saved tensors, or null
   static inline uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0, replayed_passes = 0;  // of all threads

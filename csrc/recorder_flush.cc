@@ -248,7 +248,7 @@ void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
   shown_.clear();
   position_ = 0;
   stamp_ = next_stamp();
-  leaf_mismatch_ = updates_ = false;
+  leaf_mismatch_ = updates_ = replaces = false;
   predicted_ = std::move(prediction);
 }
 
@@ -261,6 +261,7 @@ void Recorder::restore(TraceRun& run) {
   const std::vector<Leaf> unused = std::exchange(leaves_, {});
   const std::shared_ptr<CachedTrace> left = predicted_;
   reset(cached);
+  replaces = true;  // perhaps
   position_ = static_cast<uint32_t>(cached->trace.entries.size());
   leaves_ = std::move(run.leaves);
   watched_ = std::move(run.watched);

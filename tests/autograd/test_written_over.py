@@ -179,6 +179,24 @@ def test_what_is_written_through_data_is_what_gradients_read():
         assert x.grad.tolist() == ([2.0, 4.0] if step > 1 else [6.0, 32.0])
 
 
+@pytest.mark.parametrize("reads", [False, True])
+def test_what_is_written_through_data_has_second_derivatives(reads):
+    w, c = leaf(2.0), leaf(3.0)
+    y = w * 5
+    loss = (y * c).sum()
+    if reads:
+        loss.item()
+    c.data.mul_(0.5)
+    (slope,) = torch.autograd.grad(loss, w, create_graph=True)  # 5 c
+    (slope * slope).sum().backward()
+    assert slope.tolist() == [7.5] and c.grad.tolist() == [75.0]
+    y = w * 3
+    total = (y * y).sum()
+    y.data.mul_(2)
+    (slope,) = torch.autograd.grad(total, w, create_graph=True)
+    assert slope.tolist() == [72.0] and torch.autograd.grad(slope, w)[0].tolist() == [18.0]
+
+
 def test_a_write_that_the_graph_records_is_right():
     x = leaf(1.0, 2.0)
     y = x * x
