@@ -27,7 +27,8 @@ void retain_further(Value* old, Value* fresh) {
 }
 
 void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
-  if (old->references == 1 && !old->pending && !old->saved) return;  // nobody else has it
+  const bool is_noted = tensor->storage && tensor->storage->references > 1;
+  if (old->references == 1 && !old->pending && !old->saved && !is_noted) return;  // nobody else has it
   Storage* storage = storage_of(tensor);
   Recorder::note(old.get(), Snapshot(storage, true));
   if (silent) {

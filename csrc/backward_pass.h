@@ -195,11 +195,11 @@ class BackwardPass {
   bool read_one(const Visit& visit, int32_t slot, Ref* out);
   bool read_shared(const Visit& visit, size_t slot, Ref* out);
   bool translate(Scope& scope, Ref ref, Ref* out);
-  bool read(Scope& scope, Ref ref, Ref* out);
+  bool read(Scope& scope, Ref ref, Ref* out, bool viewed);
   bool refer(Value* value, Ref* out);
   bool unpack(Visit& visit);
   ValueRef replaced(const Scope& scope, Ref ref, Value* now) const;
-  int read_now(Scope& scope, Ref ref, Ref* out);
+  int read_now(Scope& scope, Ref ref, Ref* out, bool viewed = false);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
   bool find_destination(Scope& scope, Ref target, Destination* destination);
   bool is_asked_for(const Value* value) const;
@@ -234,6 +234,7 @@ class BackwardPass {
   bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
   Origin origin_of(const Scope& scope, Ref ref) const;
   bool requires_grad(Ref ref) const;
+  bool has_gradient(const Scope& scope, Ref ref) const;
   Scope& scope_of(const std::shared_ptr<SavedTrace>& saved);
   bool capture(Scope& scope, size_t index);
   Type* type_of(Ref ref) const;

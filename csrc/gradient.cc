@@ -48,6 +48,14 @@ bool BackwardPass::requires_grad(Ref ref) const {
   return leaf.value && leaf.value->requires_grad;
 }
 
+// Whether a value of the scope requires gradients.
+bool BackwardPass::has_gradient(const Scope& scope, Ref ref) const {
+  if (!scope.saved) return requires_grad(ref);
+  if (ref >= 0) return scope.saved->trace->trace.entries[static_cast<size_t>(ref)].requires_grad();
+  const Value* leaf = scope.saved->leaves[static_cast<size_t>(~ref)].value.get();
+  return leaf && leaf->requires_grad;
+}
+
 bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
   if (*sum == kNoRef) {
     *sum = term;
@@ -192,9 +200,12 @@ bool BackwardPass::read_one(const Visit& visit, int32_t slot, Ref* out) {
     if (PyErr_Occurred()) return false;
     found = true;
   }
-  if (!found && !read(visit.scope, slot == -2 ? static_cast<Ref>(visit.index) : visit.inputs[slot], out)) return false;
+  const Ref source = slot == -2 ? static_cast<Ref>(visit.index) : visit.inputs[slot];
+  const bool detached = slot >= 0 && !visit.entry.flows_to(static_cast<size_t>(slot)) && has_gradient(visit.scope, source);
+  const bool viewed = detached || (slot >= 0 && visit.entry.signature->operation->reads_views);
+  if (!found && !read(visit.scope, source, out, viewed)) return false;
   // a detached operand is constant in the gradient, too
-  const bool cut = slot >= 0 && request_.create && !visit.entry.flows_to(static_cast<size_t>(slot)) && requires_grad(*out);
+  const bool cut = detached && request_.create && requires_grad(*out);
   return !cut || copy(*out, out, false);
 }
 

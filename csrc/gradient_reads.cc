@@ -97,8 +97,9 @@ ValueRef BackwardPass::replaced(const Scope& scope, Ref ref, Value* now) const {
   return made;
 }
 
-// Checks whether a value that a gradient reads was overwritten: 1 if *out replaces it, 0 if not, -1 with an error set.
-int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
+// Checks whether a value that a gradient reads was overwritten: 1 if *out replaces it, 0 if not, -1 with an error set. `viewed`: it is
+// read through a view or another handle.
+int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out, bool viewed) {
   read_.add(ref);
   Snapshots& shown = scope.saved ? scope.saved->shown : recorder_.shown();
   const Snapshot* snapshot = shown.empty() ? nullptr : shown.find(ref);
@@ -107,10 +108,10 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
     snapshot = leaf ? leaf->shown.get() : nullptr;
   }
   if (snapshot) {
-    Snapshot::State state = snapshot->state();
+    const Snapshot::State state = snapshot->state(viewed);
     if (state == Snapshot::kSame) return 0;
     if (state == Snapshot::kWritten) return written_over(scope, ref, *snapshot), -1;
-    const ValueRef now = replaced(scope, ref, snapshot->now());
+    const ValueRef now = replaced(scope, ref, snapshot->now(viewed));
     return refer(now.get(), out) ? 1 : -1;
   }
   if (ref < 0) return 0;
@@ -120,7 +121,7 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   auto inputs_at = [&] { return scope.saved ? scope.saved->trace->trace.inputs(at()) : recorder_.inputs(at()); };
   if (!at().signature->operation->is_view || at().count == 0) return 0;
   Ref first;
-  int state = read_now(scope, inputs_at()[0], &first);
+  int state = read_now(scope, inputs_at()[0], &first, true);
   if (state != 1) return state;
   const Entry entry = at();
   std::vector<Ref> inputs(inputs_at(), inputs_at() + entry.count);
@@ -132,8 +133,8 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   return 1;
 }
 
-bool BackwardPass::read(Scope& scope, Ref ref, Ref* out) {
-  int state = read_now(scope, ref, out);
+bool BackwardPass::read(Scope& scope, Ref ref, Ref* out, bool viewed) {
+  int state = read_now(scope, ref, out, viewed);
   return state < 0 ? false : state == 1 || translate(scope, ref, out);
 }
 

@@ -139,10 +139,12 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
   Py_INCREF(held);
   // Of two live handles, a leaf keeps its storage.
   bool lonely = !other->views && !(data && flows(other)) && (!other->view || owns_alone(other));
+  Storage* left = nullptr;
   const bool read_again = data && !tensor->view && !tensor->views && own->type == old->type;
   if (read_again) {
     release(std::exchange(tensor->value, share(own.get()).take()));
     note_written(tensor, old, true);
+    if ((left = tensor->storage)) ++left->references;
   }
   bool done = leave_storage(tensor);
   if (done) {
@@ -156,7 +158,12 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
     } else {
       make_alias(tensor, shown, data);
     }
+    if (left) {
+      left->leave_for(storage_of(tensor), old.get());
+      left->next->hold(tensor->value);
+    }
   }
+  if (left) release_storage(left);
   Py_DECREF(held);
   return done;
 }

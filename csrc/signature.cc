@@ -315,6 +315,8 @@ Operation* operation_of(PyObject* op) {
   if (!copies) return nullptr;
   Owned gradient(PyObject_GetAttrString(op, "is_gradient"));
   if (!gradient) return nullptr;
+  Owned views(PyObject_GetAttrString(op, "reads_views"));
+  if (!views) return nullptr;
   Owned autocast(PyObject_GetAttrString(op, "autocast"));
   if (!autocast) return nullptr;
   auto made = std::make_unique<Operation>();
@@ -325,6 +327,7 @@ Operation* operation_of(PyObject* op) {
   made->is_view = PyObject_IsTrue(view.object) == 1;
   made->may_copy = PyObject_IsTrue(copies.object) == 1;
   made->is_gradient = PyObject_IsTrue(gradient.object) == 1;
+  made->reads_views = PyObject_IsTrue(views.object) == 1;
   made->autocast = autocast_policy(autocast.object);
   return known.try_emplace(op, std::move(made)).first->second.get();  // unless reading the attributes has made it
 }

@@ -27,6 +27,7 @@ struct Operation {
   bool is_view;
   bool may_copy;  // of a view: it copies if strides cannot express the result (never of a dense input)
   bool is_gradient;  // what a backward pass records for a call
+  bool reads_views;  // gradients read its operands as through views of them
   AutocastPolicy autocast;
 };
 

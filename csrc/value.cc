@@ -37,7 +37,11 @@ void release_slot(GradientSlot* slot) noexcept {
 }
 
 void release_storage(Storage* storage) noexcept {
-  if (--storage->references == 0) delete storage;
+  while (storage && --storage->references == 0) {
+    Storage* const next = storage->next;
+    delete storage;
+    storage = next;
+  }
 }
 
 void Snapshots::add(int32_t ref, Snapshot snapshot) {
@@ -77,6 +81,13 @@ void Storage::hold(Value* value) {
   if (!value->buffer) return;
   current->buffer = value->buffer;
   current->location = value->location;
+}
+
+void Storage::leave_for(Storage* storage, Value* before) {
+  hold(before);
+  next = storage;
+  next_writes = storage->writes;
+  ++storage->references;
 }
 
 void destroy_value(Value* value) noexcept {

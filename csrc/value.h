@@ -82,9 +82,16 @@ struct Storage {
   uint32_t writes = 0;  // in-place writes outside of graphs
   uint32_t silent = 0;  // writes through `.data`
   ValueRef current;     // after such a write: what the storage holds
+  // After the handle was given other memory, where its views did not follow: the storage that it has now, and its writes then.
+  Storage* next = nullptr;
+  uint32_t next_writes = 0;
 
   // Of a computed value its elements alone: a graph with a snapshot of the storage and this would keep each other alive.
   void hold(Value* value);
+  // The handle of `before` leaves this storage for another.
+  void leave_for(Storage* storage, Value* before);
+  const Storage* last() const { return next ? next->last() : this; }
+  bool is_written_since() const { return next && (next->writes != next_writes || next->is_written_since()); }
 };
 void release_storage(Storage* storage) noexcept;
 
@@ -109,12 +116,14 @@ class Snapshot {
   ~Snapshot() { if (storage_) release_storage(storage_); }
 
   enum State : uint8_t { kSame, kReplaced, kWritten };  // kReplaced: read `now()` instead
-  State state() const {
+  // `viewed`: as a view of the value sees it.
+  State state(bool viewed = false) const {
     if (storage_->writes != writes_) return kWritten;
     if (storage_->silent == silent_) return kSame;
-    return whole && storage_->current ? kReplaced : kWritten;
+    if (storage_->next && (viewed || !whole) && storage_->silent == silent_ + 1) return kSame;
+    return whole && now(viewed) && (viewed || !storage_->is_written_since()) ? kReplaced : kWritten;
   }
-  Value* now() const { return storage_->current.get(); }
+  Value* now(bool viewed = false) const { return (viewed ? storage_ : storage_->last())->current.get(); }
   uint32_t written() const { return storage_->writes - writes_ + storage_->silent - silent_; }
 
   bool whole;  // the whole storage, not a view of a part

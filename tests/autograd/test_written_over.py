@@ -272,6 +272,74 @@ def test_a_tensor_whose_data_is_set_keeps_its_gradient(computed, looked_at, chan
     assert a.grad.tolist() == [factor * (1 + 2 * value)] * 2
 
 
+def set_twice(a):
+    a.data = a.data * 10
+    a.data = a.data + 1
+
+
+def set_and_write(a):
+    a.data = a.data * 10
+    assert a.tolist()
+    a.data.add_(1)
+
+
+def write_and_set(a):
+    a.data.mul_(10)
+    assert a.tolist()
+    a.data = a.data + 1
+
+
+def write_to_what_was_set(a):
+    other = a.data * 10
+    a.data = other
+    other.add_(1)
+
+
+# What gradients of PyTorch read: the tensor itself has what it holds now, views of it and other handles what they were.
+READERS = {
+    "itself": (lambda w, a: w * a, [21.0, 31.0]),
+    "a view": (lambda w, a: w * a.view(2), [2.0, 3.0]),
+    "another handle": (lambda w, a: w * a.detach(), [2.0, 3.0]),
+    "linear": (lambda w, a: torch.nn.functional.linear(w.reshape(2, 1), a.view(2, 1)).diagonal(), [2.0, 3.0]),
+    "einsum": (lambda w, a: torch.einsum("i,i->i", w, a), [2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("change", [set_twice, set_and_write, write_and_set, write_to_what_was_set])
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reads", [False, True])
+def test_data_that_is_set_reaches_gradients_that_read_the_tensor_itself(change, reader, reads):
+    a, w = leaf(2.0, 3.0), leaf(1.0, 1.0)
+    call, expected = READERS[reader]
+    loss = call(w, a).sum()
+    if reads:
+        loss.item()
+    change(a)
+    loss.backward()
+    if change is write_and_set and reader != "itself":
+        expected = [20.0, 30.0]  # the views saw the write
+    assert w.grad.tolist() == expected
+
+
+def test_a_layer_whose_weight_is_set_before_the_pass_has_the_gradient_of_its_call():
+    layer, x = torch.nn.Linear(2, 2, bias=False), leaf(1.0, 1.0)
+    layer.weight.data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    loss = layer(x).sum()
+    layer.weight.data = torch.zeros(2, 2)
+    loss.backward()
+    assert x.grad.tolist() == [4.0, 6.0]
+
+
+def test_a_write_after_data_was_set_is_noticed():
+    a, w = leaf(2.0, 3.0), leaf(1.0, 1.0)
+    loss = (w * a).sum()
+    a.data = a.data * 10
+    with torch.no_grad():
+        a.add_(1)
+    with pytest.raises(RuntimeError, match=WRITTEN):
+        loss.backward()
+
+
 def test_data_of_another_type_is_refused_for_a_computed_tensor():
     x = leaf(1.0, 1.0) * 2
     with pytest.raises(RuntimeError, match=r"data: float32\[3\] for a computed tensor float32\[2\]"):

@@ -61,6 +61,9 @@ class Op:
         False  # of a view: whether it copies where strides cannot express the result (never of a dense one)
     )
     exact_reference: bool = False  # whether the reference takes arrays of the true dtypes, not of float64
+    reads_views: bool = False
+    """Whether PyTorch's operation computes on views of its operands, so that its gradient reads what they held even
+    where an operand was given other memory since (``weight.data = ...``)."""
     autocast: str = ""
     """Inside an autocast region, the dtype of floating operands narrower than float64: that of the region ("lower"),
     "float32", float32 where one of them has it ("widest"); "": their own."""

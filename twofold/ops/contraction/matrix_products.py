@@ -286,6 +286,7 @@ class linear:
 
     autograd_name = of_linear
     autocast = "lower"
+    reads_views = True
 
     call = staticmethod(
         lambda input, weight, bias=None: (
@@ -451,6 +452,7 @@ class einsum:
     """
 
     autocast = "lower"
+    reads_views = True
 
     @staticmethod
     def call(equation: str, *operands: Any) -> Any:
