@@ -199,7 +199,9 @@ class CompiledProgram(FlatProgram):
             node = instruction.nodes[0]
             self.labels.append(_label(node))
             address = 0 if instruction.key is None else kernels[instruction.key]
-            host = HostFunction(node) if isinstance(node.op, HostOp) else None
+            # a copy of what the host computed is a kernel
+            is_host = instruction.key is None and isinstance(node.op, HostOp)
+            host = HostFunction(node) if is_host else None
             if number in nested:
                 host, _ = nested[number]
                 self.nested_nanoseconds += _LONG

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from tests.compiler.schedule.runner import run_graph
+from twofold.compiler.compile import compile_graph
 from twofold.compiler.explain import explain
 from twofold.compiler.schedule.affine_maps import (
     NeedsLoopSplit,
@@ -28,14 +29,14 @@ from twofold.compiler.schedule.affine_maps import (
 from twofold.compiler.schedule.fusion_groups import map_strides, refine
 from twofold.compiler.schedule.memory import last_uses, plan
 from twofold.compiler.schedule.schedule import Schedule
-from twofold.dtypes import DType, float32, int64
+from twofold.dtypes import DType, float32, float64, int64
 from twofold.ir.bind import constant, input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.recording import Recording
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import tensor_type
-from twofold.ops.base import filled, iota, ops
+from twofold.ops.base import apply, filled, iota, ops
 from twofold.ops.shape.movement import slice_axis
 from twofold.transforms.pipeline import run_passes
 from twofold.transforms.reverse import grad_graph
@@ -139,6 +140,19 @@ def test_outputs_that_are_inputs_or_equal_are_copied() -> None:
     found = run_graph(graph, [array])
     for output, expected in zip(found, (array, array + 1, array + 1, array.T), strict=True):
         assert (output == expected).all()
+
+
+def test_a_kernel_copies_what_the_host_computed_to_another_output() -> None:
+    def program(a: Node, b: Node) -> list[Node]:
+        solved = apply("solution_by_numpy", a, ops.unsqueeze(b, -1), attrs=(True,))
+        return [solved, ops.squeeze(solved, -1)]
+
+    compiled = compile_graph(graph_of(program, (float64, (4, 4)), (float64, (4,))))
+    a, b = numpy.arange(16.0).reshape(4, 4) + 20 * numpy.eye(4), numpy.arange(4.0)
+    found = [numpy.zeros((4, 1)), numpy.zeros(4)]
+    compiled.program().run(*([array.ctypes.data for array in arrays] for arrays in ((a, b), found)))
+    for output in found:
+        numpy.testing.assert_allclose(a @ output.reshape(4), b, atol=1e-12)
 
 
 def test_constants_and_numbers_can_be_outputs() -> None:
