@@ -105,6 +105,27 @@ BufferRef kept_copy(SharedCopy& item, const Buffer* shared) {
   return copy;
 }
 
+// Charges the cache for what a value of it takes more, or less, at the end of a scope, however that is left.
+class Charge {
+ public:
+  explicit Charge(const SharedCopy& item) : item_(item), before_(item.memory()) {}
+  ~Charge() { cache.charge(static_cast<ptrdiff_t>(item_.memory() - before_)); }
+  Charge(const Charge&) = delete;
+
+ private:
+  const SharedCopy& item_;
+  const size_t before_;
+};
+
+// A copy where there is none, or an outdated one.
+BufferRef another_copy(SharedCopy& item, const Buffer* shared) {
+  const Charge charge(item);
+  item.drop();
+  if (item.is_worthwhile()) return kept_copy(item, shared);
+  item.stop();
+  return new_copy(shared);
+}
+
 }  // namespace
 
 BufferRef copy_of_shared(Buffer* shared) {
@@ -124,11 +145,7 @@ BufferRef copy_of_shared(Buffer* shared) {
     item->count_use();
     return item->copy();
   }
-  const auto before = static_cast<ptrdiff_t>(item->memory());
-  item->drop();
-  if (!item->is_worthwhile()) item->stop();
-  BufferRef copy = item->is_worthwhile() ? kept_copy(*item, shared) : new_copy(shared);
-  cache.charge(static_cast<ptrdiff_t>(item->memory()) - before);
+  BufferRef copy = another_copy(*item, shared);
   cache.bound();
   return copy;
 }

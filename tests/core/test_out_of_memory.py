@@ -130,6 +130,34 @@ for _ in range(4):
 """
 )
 
+NO_SHARED_COPY = (
+    LIMITED
+    + """
+import numpy
+
+def kept():
+    return torch.stats().caches["copies of shared memory"].bytes
+
+array = numpy.ones(16 << 20, numpy.float32)
+tensor = torch.from_numpy(array)
+for _ in range(4):
+    tensor.sum().item()
+torch.wait_for_compiler()
+assert kept() >= array.nbytes
+deferred = tensor * 2  # reads the copy
+array[7] = 3
+limit(16)
+try:
+    tensor.sum().item()
+except MemoryError:
+    print(kept() < 4096)
+lift()
+print(tensor.sum().item() == array.size + 2, kept() >= array.nbytes)
+del tensor, array
+print(kept())
+"""
+)
+
 NO_COMPILER_THREAD = """
 import threading
 import twofold as torch
@@ -189,6 +217,11 @@ def test_the_message_tells_bytes_type_and_line() -> None:
     assert "150994944 bytes (144.0 MiB)" in third and f"float32[37748736], {line('torch.cat')}" in third
     assert "36000000 bytes (34.3 MiB)" in fourth and f"float32[3000,3000], {line('x = x + 1')}" in fourth
     assert last == "279000000.0 5.0"
+
+
+@needs_limits
+def test_a_copy_of_shared_memory_that_fails_is_not_counted() -> None:
+    assert run(NO_SHARED_COPY, TWOFOLD_THREADS="1").split() == ["True"] * 3 + ["0"]
 
 
 @needs_limits
