@@ -139,9 +139,6 @@ class Recorder {
   void replay(const BackwardEvent& event, uint32_t location);
   // The pass with which the predicted trace begins, if it is one over the trace of this number; null if it is not.
   const BackwardEvent* predicted_pass(uint64_t over, Ref root, bool retain) const;
-  bool expects_leaf(size_t number, const Type* type) const {
-    return predicted_ && number < predicted_->trace.leaves.size() && predicted_->trace.leaves[number] == type;
-  }
   // Skips the entries of a pass over calls of this provenance.
   void skip(const BackwardEvent& event, const std::vector<Provenance>& provenance, uint32_t location);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }

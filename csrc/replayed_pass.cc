@@ -108,7 +108,7 @@ bool BackwardPass::has_same_leaves(const SavedTrace& saved, const BackwardEvent&
   return all_differ(std::move(slots));
 }
 
-// Whether what the pass reads is at hand as it was: kept, neither written over nor deferred, and of the types of the inputs.
+// Whether what the pass reads is at hand as it was: kept, neither written over nor deferred.
 bool BackwardPass::has_same_inputs(const SavedTrace& saved, const BackwardEvent& event) const {
   if (!saved.shown.empty() && saved.shown.changed_among(event.read)) return false;
   const auto is_overwritten = [&](Ref ref) {
@@ -118,7 +118,6 @@ bool BackwardPass::has_same_inputs(const SavedTrace& saved, const BackwardEvent&
   if (std::any_of(event.read.begin(), event.read.end(), is_overwritten)) return false;
   for (size_t k = 0; k < event.inputs.size(); ++k) {
     const Ref ref = event.inputs[k];
-    if (!recorder_.expects_leaf(k, saved.trace->trace.type_of_ref(ref))) return false;
     const Value* leaf = ref < 0 ? saved.leaves[static_cast<size_t>(~ref)].value.get() : nullptr;
     if (ref >= 0 ? !saved.kept[static_cast<size_t>(ref)] : leaf && (leaf->pending || leaf->deferred || leaf->failed)) return false;
   }

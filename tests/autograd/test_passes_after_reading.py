@@ -162,6 +162,31 @@ def test_models_in_turn_keep_apart() -> None:
     assert run(True) == run(False)
 
 
+@pytest.mark.parametrize("kind", ["leaf", "intermediate", "input"])
+def test_memory_that_is_set_before_a_pass_that_would_be_replayed(kind: str) -> None:
+    w, x = torch.tensor([2.0, 3.0], requires_grad=True), torch.tensor([1.0, 4.0])
+    slopes, expected = [], []
+    for step in range(12):
+        w.grad = None
+        w.data, x.data = torch.tensor([2.0, 3.0]), torch.tensor([1.0, 4.0])
+        replaced = torch.tensor([5.0, step])
+        replaced.tolist()
+        y = w * x
+        loss = (y * y * w).sum()
+        loss.item()
+        factors = {"leaf": w, "intermediate": y, "input": x}
+        read = {name: factor.detach().numpy().copy() for name, factor in factors.items()}
+        read["square"] = read["intermediate"] ** 2
+        if step in (5, 9):
+            factors[kind].data = replaced  # nothing is recorded for that
+            read[kind] = replaced.numpy().copy()
+        loss.backward()
+        slopes.append(w.grad.tolist())
+        expected.append((read["square"] + 2 * read["intermediate"] * read["leaf"] * read["input"]).tolist())
+    assert slopes == expected
+    assert slopes[4] == slopes[8] != slopes[5]
+
+
 def identity(value: torch.Tensor) -> torch.Tensor:
     return value
 
