@@ -10,6 +10,9 @@ import pytest
 import twofold as torch
 from twofold import nn
 from twofold.nn import functional as F
+from twofold.ops.base import apply
+from twofold.ops.convolution.window_loops import Span
+from twofold.ops.convolution.windows import INSIDE, PADDED, WHOLE
 
 G = numpy.random.default_rng(3)
 
@@ -124,3 +127,23 @@ def test_sizes_of_windows_may_be_numbers_of_numpy():
     pooled, indices = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
     unpooled = torch.nn.functional.max_unpool2d(pooled, indices, two)
     assert torch.equal(unpooled, torch.nn.functional.max_unpool2d(pooled, indices, 2))
+
+
+SUMS = {
+    "apart": ((Span(1), Span(2, 2, 2), Span(3, 2, 2)), WHOLE),
+    "overlapping": ((Span(2, 2, 1), Span(3, 3, 2, 1, 1), Span(5, 3, 1)), 5),
+    "cut at the padding": ((Span(2), Span(3, 3, 2, 1, 1), Span(4, 3, 2, 1, 1)), PADDED),
+    "cut at the input": ((Span(2), Span(3, 3, 2, 1, 1), Span(4, 3, 2, 1, 1)), INSIDE),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_over_windows_have_the_gradients_of_finite_differences(name: str) -> None:
+    spans, divisor = SUMS[name]
+    x = torch.tensor(G.standard_normal((2, spans[0].windows + spans[0].kernel - 1, 5, 7)), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: apply("window_sum", x, attrs=(spans, divisor)), (x,))
+
+
+def test_sums_over_windows_with_gaps_are_refused() -> None:
+    with pytest.raises(ValueError, match="without dilation"):
+        apply("window_sum", torch.ones(1, 1, 1, 5), attrs=((Span(1), Span(1), Span(3, 2, 1, 2)), 2))

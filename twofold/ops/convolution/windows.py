@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, int64
+from twofold.errors import ArgumentError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import real
@@ -256,6 +257,8 @@ class window_sum(Windows):
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (x,) = inputs
+        if any(span.dilation != 1 for span in attrs[0]):  # divisors and gradients are of windows without gaps
+            raise ArgumentError(f"window_sum: spans={attrs[0]}", "Give spans without dilation.")
         return make_node(self, attrs, (x,), tensor_type(x.dtype, self.result_shape(attrs, x.shape[0])))
 
     def parameters(
