@@ -52,26 +52,6 @@ char* copy_elements(char* to, const char* from, const int64_t* shape, const int6
   return to;
 }
 
-// A copy of the elements of a layout in memory of somebody else.
-ValueRef value_in_memory(Type* type, const char* from, const Layout& layout) try {
-  ValueRef value(new_value(type));
-  value->location = declaring_location();
-  value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
-  const auto item = static_cast<size_t>(item_size(type->dtype));
-  auto* to = static_cast<char*>(value->buffer->data);
-  if (layout.row_major) {
-    copy_memory(to, from, static_cast<size_t>(type->nbytes));
-  } else {
-    std::vector<int64_t> strides = layout.strides;
-    for (int64_t& step : strides) step *= static_cast<int64_t>(item);
-    copy_elements(to, from, type->shape.data(), strides.data(), strides.size(), item);
-  }
-  return value;
-} catch (const std::bad_alloc&) {
-  raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of a view, " + type->text());
-  return ValueRef();
-}
-
 // What the handle holds once it takes the memory of `value`; it keeps its place in the graph.
 ValueRef in_memory_of(PyTensor* tensor, Value* value, bool data) {
   Value* old = tensor->value;
@@ -96,6 +76,25 @@ void make_alias(PyTensor* tensor, PyTensor* shown, bool data) {
 }
 
 }  // namespace
+
+ValueRef value_in_memory(Type* type, const char* from, const Layout& layout) try {
+  ValueRef value(new_value(type));
+  value->location = declaring_location();
+  value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
+  const auto item = static_cast<size_t>(item_size(type->dtype));
+  auto* to = static_cast<char*>(value->buffer->data);
+  if (layout.row_major) {
+    copy_memory(to, from, static_cast<size_t>(type->nbytes));
+  } else {
+    std::vector<int64_t> strides = layout.strides;
+    for (int64_t& step : strides) step *= static_cast<int64_t>(item);
+    copy_elements(to, from, type->shape.data(), strides.data(), strides.size(), item);
+  }
+  return value;
+} catch (const std::bad_alloc&) {
+  raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of a view, " + type->text());
+  return ValueRef();
+}
 
 bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked) {
   const PyTensor* root = parent->view ? parent->view->root : parent;

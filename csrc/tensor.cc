@@ -263,14 +263,33 @@ bool at_once(const PyTensor* tensor) {
   return tensor->view->operation && reads_at_once(tensor->view->parent, tensor->value->type, tensor->view->tracked);
 }
 
+// Whether a view has a position in the graph that its readers and hooks share, and nobody but foreign code can have written to it.
+bool keeps_position(const PyTensor* tensor) {
+  const View* view = tensor->view;
+  return view->operation && flows(tensor) && !tensor->value->is_leaf && view->seen == view->root->version;
+}
+
+// Whether memory holds the elements of a value.
+bool holds(const char* memory, const Layout& layout, const Value* value) {
+  const auto nbytes = static_cast<size_t>(value->type->nbytes);
+  if (layout.row_major) return std::memcmp(memory, value->buffer->data, nbytes) == 0;
+  const ValueRef copy = value_in_memory(value->type, memory, layout);
+  if (!copy) PyErr_Clear();
+  return copy && std::memcmp(copy->buffer->data, value->buffer->data, nbytes) == 0;
+}
+
 // Whether shared memory still holds the elements of a view's value, which stays.
 bool holds_shared(PyTensor* tensor) {
   const UsedView view(tensor->view);
-  const Value* value = tensor->value;
-  if (!view->layout || !view->layout->row_major || !value->buffer || !at_once(tensor)) return false;
-  const char* now = memory_of_view(tensor);
-  if (!now || view != tensor->view || value != tensor->value) return false;
-  if (std::memcmp(now, value->buffer->data, static_cast<size_t>(value->type->nbytes)) != 0) return false;
+  const ValueRef value = share(tensor->value);
+  if (!value->buffer || (value->shown && value->shown->state() != Snapshot::kSame)) return false;
+  const bool stays = keeps_position(tensor);
+  if (!stays && !(view->layout && view->layout->row_major && at_once(tensor))) return false;
+  const Layout* layout = layout_of(tensor);
+  if (!layout) PyErr_Clear();
+  const char* now = layout ? memory_of_view(tensor) : nullptr;
+  if (!now || view != tensor->view || value.get() != tensor->value) return false;
+  if (!holds(now, *layout, value.get())) return false;
   note_read(view);
   return true;
 }

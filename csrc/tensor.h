@@ -97,6 +97,8 @@ bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked);
 const char* memory_of_view(PyTensor* tensor);
 // Reads the view from its storage.
 ValueRef read_storage(PyTensor* tensor);
+// A copy of the elements of a layout in memory of somebody else; null with a Python error set.
+ValueRef value_in_memory(Type* type, const char* from, const Layout& layout);
 // The types of Python numbers as operands.
 inline Type* float_scalar_type() {
   static Type* const type = type_of(kFloat64, nullptr, 0, true);

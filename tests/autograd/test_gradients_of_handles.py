@@ -195,3 +195,42 @@ def test_gradients_that_keep_their_graph_are_accumulated_into_another_tensor():
         x.grad = kept = torch.zeros(2)
         (x * 2).sum().backward()
         assert x.grad is kept and kept.tolist() == [2.0, 2.0]
+
+
+VIEWS = {
+    "slice": lambda w: w[1:3],
+    "column": lambda w: w.view(2, 2)[:, 1],
+    "of a computed tensor": lambda w: (w * 1)[1:3],
+}
+
+
+@pytest.mark.parametrize("look", [repr, torch.Tensor.tolist, lambda view: view._base.detach().numpy()])
+@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_that_is_looked_at_has_one_gradient(name, reads, look):
+    w = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    view, seen = VIEWS[name](w), []
+    view.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    before = view * 3
+    if reads:
+        before.sum().item()
+    look(view)
+    after = view * 5
+    view.register_hook(lambda gradient: gradient * 0.5)
+    total = before.sum() + after.sum()
+    assert torch.autograd.grad(total, view, retain_graph=True)[0].tolist() == [4.0, 4.0]
+    view.retain_grad()
+    total.backward()
+    assert seen == [[8.0, 8.0]] * 2 and view.grad.tolist() == [4.0, 4.0]
+    assert sorted(w.grad.tolist()) == [0.0, 0.0, 4.0, 4.0]
+
+
+def test_a_view_sees_what_an_array_of_its_memory_is_given():
+    w = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    array = w.detach().numpy()
+    view = w.view(2, 2).t()[1]
+    assert (view * 2).tolist() == [4.0, 8.0]
+    array[1] = 7.0
+    total = (view * view).sum()
+    array[3] = 5.0
+    assert total.item() == 65.0 and (view * 2).tolist() == [14.0, 10.0]
