@@ -315,3 +315,15 @@ def test_a_detached_leaf_takes_another_shape_in_place():
         assert leaf.tolist() == [1.0, 3.0]
     with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
         leaf.unsqueeze_(0)
+
+
+@pytest.mark.parametrize("key", [..., slice(None), 0, (None, ..., slice(0, 2)), (-1, ...), True])
+@pytest.mark.parametrize("with_graph", [False, True])
+def test_zeros_flow_back_where_an_assignment_replaces_all_elements(key, with_graph):
+    x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    z = torch.tensor([3.0, 4.0], requires_grad=True)
+    y = x * 2
+    y[key] = z if with_graph else 5.0
+    y.sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0]]
+    assert z.grad is None if not with_graph else z.grad.tolist() == [1.0, 1.0]

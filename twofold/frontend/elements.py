@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy
@@ -58,6 +59,23 @@ def __getitem__(self: Tensor, key: Any) -> Tensor:
     )
 
 
+def instead_of(old: Tensor, new: Tensor) -> Tensor:
+    """``new``, through which zeros flow back to ``old`` where a gradient is wanted."""
+    wanted = old.requires_grad and _core.grad_enabled()
+    return apply("where", True, new, old) if wanted else new
+
+
+_BASIC = (int, slice, type(None), type(Ellipsis))
+
+
+def _is_whole(key: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a key without arrays shows every element."""
+    if not all(isinstance(item, _BASIC) for item in (key if isinstance(key, tuple) else (key,))):
+        return False
+    shown: int = numpy.broadcast_to(numpy.False_, shape)[key].size
+    return shown == prod(shape)
+
+
 def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     if isinstance(value, numpy.ndarray):
         value = _core.from_array(value, False)
@@ -73,7 +91,10 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         if shown._base is not None and shown is not self:
             shown.copy_(value) if isinstance(value, Tensor) else shown.fill_(value)
             return
-    self._assign(_with_item(self, key, value), value)
+    written = _with_item(self, key, value)
+    if self.requires_grad and _is_whole(key, tuple(self.shape)):
+        written = instead_of(self, written)
+    self._assign(written, value)
 
 
 def _written(self: Tensor, key: Any, value: Any) -> Tensor:

@@ -22,6 +22,7 @@ from twofold.frontend import (
 )
 from twofold.frontend.creation import CREATION, from_numpy, tensor
 from twofold.frontend.device import CPU
+from twofold.frontend.elements import instead_of
 from twofold.frontend.grad_fn import grad_fn
 from twofold.frontend.options import (
     check_device,
@@ -354,9 +355,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, Tensor):
         given = apply("cast", value.expand(tuple(self.shape)), attrs=(self.dtype,))
-        return self._assign(_instead_of(self, given), value)
+        return self._assign(instead_of(self, given), value)
     need_fitting(value, self.dtype)
-    return self._assign(_instead_of(self, apply("full", value, attrs=(tuple(self.shape), self.dtype))))
+    return self._assign(instead_of(self, apply("full", value, attrs=(tuple(self.shape), self.dtype))))
 
 
 def zero_(self: Tensor) -> Tensor:
@@ -366,13 +367,7 @@ def zero_(self: Tensor) -> Tensor:
     >>> torch.ones(2).zero_()
     tensor([0., 0.])
     """
-    return self._assign(_instead_of(self, apply("zeros", attrs=(tuple(self.shape), self.dtype))))
-
-
-def _instead_of(old: Tensor, new: Tensor) -> Tensor:
-    """``new``, through which zeros flow back to ``old`` where a gradient is wanted."""
-    wanted = old.requires_grad and _core.grad_enabled()
-    return FUNCTIONS["where"](True, new, old) if wanted else new
+    return self._assign(instead_of(self, apply("zeros", attrs=(tuple(self.shape), self.dtype))))
 
 
 def _by_types(method: Callable[..., Any]) -> Any:
@@ -405,7 +400,7 @@ def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
         source = tensor(source)
     elif not isinstance(source, Tensor):
         raise TypeError(f"copy_(): source must be a tensor or a number, not {type(source).__name__}")
-    return self._assign(_instead_of(self, _copied(self, source)), source)
+    return self._assign(instead_of(self, _copied(self, source)), source)
 
 
 def _new(name: str) -> Callable[..., Tensor]:
