@@ -21,9 +21,10 @@ bool run_after(GradientSlot* slot) {
   return done;
 }
 
-// Gives the tensor `.grad` a new value. Gradients that keep their graph are another tensor each time, as in PyTorch.
+// Gives the tensor `.grad` a new value. Gradients that keep their graph are another tensor each time, as in PyTorch, and so are those
+// of values in between, which calls of a pass with create_graph may read.
 bool replace_gradient(GradientSlot* slot, ValueRef value) {
-  if (slot->gradient && !Recorder::current().grad_enabled) {
+  if (slot->gradient && !slot->intermediate && !Recorder::current().grad_enabled) {
     const Owned held(Py_NewRef(slot->gradient));  // a finaliser may set `.grad` to None
     return assign(as_tensor(held.object), std::move(value));
   }

@@ -234,3 +234,16 @@ def test_a_view_sees_what_an_array_of_its_memory_is_given():
     total = (view * view).sum()
     array[3] = 5.0
     assert total.item() == 65.0 and (view * 2).tolist() == [14.0, 10.0]
+
+
+def test_a_kept_gradient_that_later_gradients_read_is_not_written_to():
+    w = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    hidden = w * w
+    hidden.retain_grad()
+    (slope,) = torch.autograd.grad((hidden.sin() * hidden).sum(), w, create_graph=True)
+    kept, total = hidden.grad, (slope * slope).sum()
+    first = kept.tolist()
+    expected = torch.autograd.grad(total, w, retain_graph=True)[0].tolist()
+    for _ in range(2):
+        assert torch.autograd.grad(total, w, retain_graph=True)[0].tolist() == expected
+    assert kept.tolist() == first != hidden.grad.tolist()
