@@ -194,6 +194,10 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent, bool apart) {
   if (view->data) ++tensor->version;
   bool same_position = flows(tensor) ? tensor->value->is_leaf || !before : !view->operation && !tensor->detached && !has_graph;
   if (same_position) return true;  // read again when it is asked for
+  if (view->operation && view->tracked && has_graph) {  // as a view of what the parent is now: hooks see what reads this handle alone
+    tensor->detached = false;
+    return true;
+  }
   if (!view->operation && !has_graph) {
     Value* shown = current_value(view->parent);
     if (!shown) return false;

@@ -226,3 +226,23 @@ def test_hooks_of_results_without_a_gradient_are_called_before_backward():
         second.register_hook(lambda gradient, answer=answer: seen.append(gradient) or answer)
         first.backward()
         assert seen[0] is None and seen[1][1] is answer and x.grad.item() == gradient
+
+
+@pytest.mark.parametrize(
+    "write", [lambda v: v.mul_(2.0), lambda v: v.copy_(v * 2), lambda v: v.__setitem__(..., v * 2)]
+)
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_view_that_was_written_to_is_a_view_of_what_its_base_is_then(write, reads):
+    w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    base = w * w
+    view = base[1]
+    write(view)
+    if reads:
+        assert view.tolist() == [18.0, 32.0]
+    view.retain_grad()
+    seen = []
+    view.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    view.register_hook(lambda gradient: gradient * 0.5)
+    (base.sum() * 3 + view.sum()).backward()  # what the base is read for is not the gradient of the view
+    assert seen == [[1.0, 1.0]] and view.grad.tolist() == [0.5, 0.5]
+    assert w.grad.tolist() == [[6.0, 12.0], [42.0, 56.0]]
