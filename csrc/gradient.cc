@@ -48,14 +48,6 @@ bool BackwardPass::requires_grad(Ref ref) const {
   return leaf.value && leaf.value->requires_grad;
 }
 
-// Whether a value of the scope requires gradients.
-bool BackwardPass::has_gradient(const Scope& scope, Ref ref) const {
-  if (!scope.saved) return requires_grad(ref);
-  if (ref >= 0) return scope.saved->trace->trace.entries[static_cast<size_t>(ref)].requires_grad();
-  const Value* leaf = scope.saved->leaves[static_cast<size_t>(~ref)].value.get();
-  return leaf && leaf->requires_grad;
-}
-
 bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
   if (*sum == kNoRef) {
     *sum = term;

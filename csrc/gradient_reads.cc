@@ -133,6 +133,14 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out, bool viewed) {
   return 1;
 }
 
+// Whether a value of the scope requires gradients.
+bool BackwardPass::has_gradient(const Scope& scope, Ref ref) const {
+  if (!scope.saved) return requires_grad(ref);
+  if (ref >= 0) return scope.saved->trace->trace.entries[static_cast<size_t>(ref)].requires_grad();
+  const Value* leaf = scope.saved->leaves[static_cast<size_t>(~ref)].value.get();
+  return leaf && leaf->requires_grad;
+}
+
 bool BackwardPass::read(Scope& scope, Ref ref, Ref* out, bool viewed) {
   int state = read_now(scope, ref, out, viewed);
   return state < 0 ? false : state == 1 || translate(scope, ref, out);
