@@ -93,22 +93,22 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held,
       ++predicted_flushes;
       ++traces.account.hits;
       predicted_->used = next_use();
+      if (updates_ && unforeseen_ > 0) --unforeseen_;
       if (has_background() || is_on_tape()) hold_living();
       return predicted_;
     }
     leave_prediction();
   }
   ++other_flushes;
+  if (updates_) unforeseen_ = std::min(unforeseen_ + 1, 2 * kManySteps);
   hold_living();
   const Digest identity = known ? *known : digest();
   std::string key = identity.bytes();
   if (auto found = traces.find(key)) {
-    if (updates_) never_seen_ = 0;
     if (!events_.empty() && events_.front().over) renew_pass(*found, events_.front());
     return found;
   }
   const bool is_long = position_ >= kLongTrace, comes_back = is_long && met.meet(identity.words().first);
-  if (updates_) never_seen_ = comes_back ? 0 : never_seen_ + 1;
   Coming coming = comes_back ? Coming::kAgain : Coming::kFirst;
   const bool has_room = traces.has_room(position_ * kEntryBytes, true) && has_room_for_executable(position_);
   if (is_long && !comes_back && !has_room) coming = Coming::kOnly;
@@ -373,14 +373,14 @@ void Recorder::recycle(std::vector<Provenance> unused) {
 }
 
 bool Recorder::begin_update() {
-  constexpr uint32_t kManySteps = 3, kManyEntries = 256;
+  constexpr uint32_t kManyEntries = 256;
   if (position_ == 0) return true;
   // also if one that is known ends here: it was cut here before
   if (predicted_ && position_ == predicted_->trace.entries.size()) return flush(true, nullptr, true);
   if (!predicted_ && position_ >= kManyEntries) {
     const Digest so_far = digest();
     const uint64_t runs_on = so_far.words().second;
-    if (!met.has(runs_on) && (never_seen_ >= kManySteps || has_run(so_far))) return flush(true, &so_far, true);
+    if (!met.has(runs_on) && (unforeseen_ >= kManySteps || has_run(so_far))) return flush(true, &so_far, true);
     met.meet(runs_on);
   }
   updates_ = position_ >= kManyEntries;
