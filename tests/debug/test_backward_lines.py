@@ -190,3 +190,30 @@ def test_the_header_of_a_loop_stands_between_iterations_that_go_different_ways(
     program: Callable[[Any], Any], lines: list[int]
 ) -> None:
     assert [line for line, _ in backward_lines(program, program)] == lines
+
+
+def nested(x: Any) -> Any:
+    h = x
+    for _ in range(2):
+        for _ in range(2):
+            h = torch.sin(h)
+    return h
+
+
+def nested_behind(x: Any) -> Any:
+    h = x
+    for _ in range(2):
+        h = torch.exp(h)
+        for _ in range(2):
+            h = torch.sin(h)
+    return h
+
+
+@pytest.mark.parametrize(
+    ("program", "lines"),
+    [(nested, [4, 3, 4, 2, 3, 4, 3, 4]), (nested_behind, [5, 4, 5, 3, 2, 4, 5, 4, 5, 3])],
+)
+def test_the_headers_of_both_loops_stand_between_iterations_of_the_outer_one(
+    program: Callable[[Any], Any], lines: list[int]
+) -> None:
+    assert [line for line, _ in backward_lines(program, program)] == lines

@@ -145,14 +145,15 @@ class BackwardFrames:
 
     @staticmethod
     def _turn(writer: FrameWriter, before: Stop, stop: Stop) -> None:
-        """Between two statements: the header of the loop that was gone round; the variables as they were then."""
+        """Between two statements: the headers of the loops that were gone round; the variables as they were then."""
         around = [] if stop.site is None else loops_around(stop.site)
         number = dict(before.passes)
-        is_earlier = any(number.get(loop, k) != k for loop, k in stop.passes if loop in around)
+        earlier = [loop for loop, k in stop.passes if loop in around and number.get(loop, k) != k]
         is_later = (
             before.site is not None and stop.site is not None and stop.site.offset >= before.site.offset
         )
-        goes_round = bool(around) and (is_earlier or is_later)
+        # another iteration of a loop has come to the ends of the loops inside
+        gone_round = around[: max(map(around.index, earlier)) + 1] if earlier else around[:is_later]
         for name in [one for one in writer.scope.names if one not in stop.names]:
             del writer.scope.names[name]
             writer.bound.pop(name, None)
@@ -161,8 +162,9 @@ class BackwardFrames:
             if writer.scope.names.get(name) != held:
                 writer.scope.names[name] = held
                 writer.assign(name, held)
-        if goes_round:
-            writer.header(around[0])
+        if gone_round:
+            for loop in reversed(gone_round):
+                writer.header(loop)
         elif stop.site is not None and comprehension_around(stop.site) is not None:
             writer.once_more(_position_of(stop).line)
 
