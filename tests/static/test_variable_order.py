@@ -86,3 +86,47 @@ def test_one_fetched_value_is_not_the_variables_memory(session):
     for fetched in session.run([v, update]):
         fetched[:] = 7.0
     numpy.testing.assert_array_equal(session.run(v), [1.0] * 100)
+
+
+@pytest.mark.parametrize("calls", [False, True])
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_what_is_computed_sees_the_value_before_a_loop_that_writes(session, calls, use_resource):
+    """What TensorFlow 2.21 gives where the loop waits for ``before``, which fixes the order there."""
+    v = started(session, 1.0, use_resource=use_resource)
+    before = v * 2.0
+    with tf.control_dependencies([before]):
+
+        def body(i, total):
+            amount = tf.py_func(numpy.negative, [-2.0], tf.float32) if calls else tf.constant(2.0)
+            with tf.control_dependencies([v.assign_add(tf.reshape(amount, []))]):
+                return i + 1, total + v.read_value()
+
+        total = tf.while_loop(lambda i, _: i < 3, body, (0, 0.0), parallel_iterations=1)[1]
+    with tf.control_dependencies([total]):
+        after = v.read_value() * 2.0
+    assert session.run([before, total, after]) == [2.0, 15.0, 14.0]
+    assert session.run([before, total]) == [14.0, 33.0]
+    assert session.run([total, before]) == [51.0, 26.0]
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_what_a_loop_waits_for_is_computed_before_it_and_after_the_one_before(session, use_resource):
+    """What TensorFlow 2.21 gives, and the derivatives by the input and the variable as it was then."""
+    v = started(session, 1.0, use_resource=use_resource)
+    x = tf.placeholder(tf.float32, [])
+
+    def loop(after):
+        def body(i):
+            with tf.control_dependencies([v.assign_add(2.0)]):
+                return i + 1
+
+        with tf.control_dependencies([after]):
+            return tf.while_loop(lambda i: i < 3, body, (tf.identity(0),), parallel_iterations=1)
+
+    with tf.control_dependencies([loop(x)]):
+        between = v.read_value() * x * x
+    after = loop(between)
+    slope = tf.gradients(between, x)[0]
+    assert session.run([between, after], {x: 3.0}) == [7.0 * 9, 3]
+    assert session.run([between, slope, after], {x: 3.0}) == [(13.0 + 6) * 9, (13.0 + 6) * 6, 3]
+    assert session.run(v) == 25.0

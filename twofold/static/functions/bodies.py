@@ -68,6 +68,17 @@ def all_inside(operations: Iterable[Operation]) -> list[Operation]:
     return found
 
 
+def written_by_bodies(operation: Any) -> set[Any]:
+    """The variables that the bodies of an operation write, one by one on the host."""
+    found: set[Any] = set()
+    stack = [operation]
+    while stack:
+        for body in getattr(getattr(stack.pop(), "hosted", None), "bodies", ()):
+            found.update(variable for one in body.operations for variable in one.updates)
+            stack += body.operations
+    return found
+
+
 def reader_outside(roots: Sequence[Operation]) -> Operation | None:
     """Among what ``roots`` depend on, an operation that reads what a body computes and stands outside of it."""
     if not roots:

@@ -131,6 +131,8 @@ class Run:
         purpose = step.request.purpose
         if isinstance(purpose, Operation):
             self.position = step.end
+            if self._before is None and step.written_inside:
+                self._before = dict(self.session._state)  # iterations, which write, are runs of their own
             called = self._called(purpose, arrays)
             self.values += tuple(called[k] for k in step.open_outputs(purpose))
         elif isinstance(purpose, tuple):

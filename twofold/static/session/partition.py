@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.static.functions.bodies import source_of
+from twofold.static.functions.bodies import source_of, written_by_bodies
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable
@@ -22,7 +22,8 @@ from twofold.static.session.subgraph import Needed, Position, StepRequest, Subgr
 class Step:
     """One step towards the last of ``requests``, each of which is there for the one before it.
 
-    ``kept`` are the results that later steps are fed. ``first``, if there is one, is a step to take before: what this
+    ``kept`` are the results that later steps are fed. ``written_inside`` are the variables that the bodies of a loop or
+    choice write which the host then runs. ``first``, if there is one, is a step to take before: what this
     one computes is planned again when that is done.
     """
 
@@ -36,6 +37,7 @@ class Step:
         "kept",
         "position",
         "requests",
+        "written_inside",
     )
 
     def __init__(self, session: Any, position: Position, requests: tuple[StepRequest, ...]) -> None:
@@ -45,6 +47,7 @@ class Step:
         self.end = position  # where a run stands when this step is done
         self.kept: list[Source] = []
         self.first: Step | None = None
+        self.written_inside = written_by_bodies(requests[-1].purpose)
         try:
             subgraph = Subgraph(requests[-1], position, session._soft, session._tasks)
         except Needed as needed:
@@ -69,8 +72,8 @@ class Step:
         )
 
     def _lasting(self, subgraph: Subgraph, effects: Sequence[Operation]) -> list[Source]:
-        """The outputs of effects, and of what has read a variable that these write and would later read anew."""
-        written = {variable for operation in effects for variable in operation.updates}
+        """The outputs of effects, and of what has read a variable that these, or bodies, write and would read anew."""
+        written = {variable for operation in effects for variable in operation.updates} | self.written_inside
         reads = [
             operation
             for operation in subgraph.operations
