@@ -53,6 +53,11 @@ AGAIN = {
     "before the loop": lambda k: loop(lambda i, t: (t.write(i, 1.0),), array().write(1, 5.0)),
     "after the loop": lambda k: loop(lambda i, t: (t.write(i, 1.0),), array()).write(1, 5.0),
     "unstacked before": lambda k: loop(doubled, array().unstack([1.0, 2.0, 3.0])),
+    "before the loop, to an index with a default": lambda k: loop(
+        lambda i, t: (t.write(i, 1.0),), array().write(tf.placeholder_with_default(1, []), 5.0)
+    ),
+    "unstacked after the loop": lambda k: loop(lambda i, t: (t.write(i, 1.0),), array()).unstack([1.0, 2.0, 3.0]),
+    "split after an index that is fed": lambda k: array().write(k, [1.0]).split([1.0, 2.0, 3.0], [1, 1, 1]),
     "by an inner loop": lambda k: loop(inner, array(N + 1)),
     "by two loops": lambda k: loop(lambda i, t: (t.write(i, 1.0),), loop(lambda i, t: (t.write(i, 1.0),), array())),
     "a fraction that is counted": lambda k: tf.while_loop(
@@ -158,3 +163,15 @@ def test_branches_return_arrays():
         rows = tf.cond(p, lambda: array().write(0, 1.0), lambda: array().write(2, 2.0)).write(1, 3.0).stack()
         assert session.run(rows, {p: True}).tolist() == [1.0, 3.0, 0.0]
         assert session.run(rows, {p: False}).tolist() == [0.0, 3.0, 2.0]
+
+
+def test_an_array_is_unstacked_after_a_loop_without_iterations():
+    with tf.Graph().as_default(), tf.Session() as session:
+        n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [3])
+        _, left = tf.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t.write(i, 1.0)), (0, array()))
+        rows = left.unstack(x * x).stack()
+        fed = {n: 0, x: [1.0, 2.0, 3.0]}
+        assert session.run(rows, fed).tolist() == [1.0, 4.0, 9.0]
+        assert session.run(tf.gradients(rows, x)[0], fed).tolist() == [2.0, 4.0, 6.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="has already been written to"):
+            session.run(rows, {**fed, n: 1})

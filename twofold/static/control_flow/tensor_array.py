@@ -73,6 +73,11 @@ def _write(flow: Any, value: Any, index: Any) -> Any:
     return _checked(flow, index, lambda checked: _written(flow, value, checked))
 
 
+def _replaced(flow: Any, elements: Any) -> Any:
+    positions = ops.arange(elements.shape[0])
+    return _checked(flow, positions, lambda checked: ops.index_select(elements, 0, checked))
+
+
 def _written(flow: Any, value: Any, index: Any) -> Any:
     if is_unwritten(_type(flow)):
         flow = zeros_like_rows(flow, _type(value))
@@ -218,6 +223,12 @@ class TensorArray:
             message = f"{what}: index {min(written or (0,))} has already been written to, at {here()}"
             raise InvalidArgumentError(message, "Write each element once.")
 
+    def _if_unwritten(self, elements: Tensor) -> Tensor:
+        """Elements that replace those of the array, where a run finds none of these written."""
+        if at_once() or self._size is None or (self._loop is None and not self._is_noted):
+            return elements
+        return self._declare("TensorArrayUnwritten", _replaced, elements.type_, [self.flow, elements], None)
+
     def _marking(self, body: Any, index: Any) -> Any:
         """The body of a write outside of loops of which only a run tells the index: it notes what is written."""
         if self._is_inside or at_once() or self.dynamic_size or constant_value(index) is not None:
@@ -326,7 +337,7 @@ class TensorArray:
             flow = identity(tensor, name=name)
         else:
             flow = _filled_up(tensor, size, name=name)
-        made = self.with_flow(flow)
+        made = self.with_flow(self._if_unwritten(flow))
         made._size, made._written = size, None
         return made
 
@@ -339,7 +350,8 @@ class TensorArray:
         self._need_unwritten("TensorArray.split")
         if _has_parts(lengths, self._infers):
             return PartsArray.of(self, convert_to_tensor(value, self.dtype), lengths, name)
-        made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name))
+        parts = _split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name)
+        made = self.with_flow(self._if_unwritten(parts))
         made._size, made._written = None, None
         return made
 

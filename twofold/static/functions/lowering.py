@@ -214,8 +214,10 @@ class While(Flow):
         return self._looped(lowerer, operation, carried)
 
     def _carried(self, lowerer: Any, operation: Operation) -> list[Any]:
-        count = len(self.names)
-        return [lowerer.symbolic(lowerer.read(operation, source)) for source in operation.sources[:count]]
+        return [
+            _declared(lowerer, lowerer.read(operation, source))
+            for source in operation.sources[: len(self.names)]
+        ]
 
     def _looped(self, lowerer: Any, operation: Operation, carried: list[Any]) -> list[Any]:
         count = len(self.names)
@@ -315,6 +317,12 @@ class Sizes(While):
     def iterate(self, run: Any, *arrays: Any) -> list[Any]:
         found = super().iterate(run, *arrays)
         return [numpy.int64(len(found[position])) for position in self.growing]
+
+
+def _declared(lowerer: Any, value: Any) -> Any:
+    """A value as a declared one, of which the same elements are known to be written."""
+    made, marks = lowerer.symbolic(value), marks_of(value)
+    return made if marks is None else mark(made, marks)
 
 
 def _note_written(write: Operation, indices: Sequence[int], written: set[int]) -> None:
