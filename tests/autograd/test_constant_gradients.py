@@ -71,3 +71,42 @@ def test_what_a_first_derivative_does_not_reach_stays_without_one():
     x, unused = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     y = torch.where(unused > 0, x * 2, x)
     assert torch.autograd.grad(y.sum(), [x, unused], allow_unused=True)[1] is None
+
+
+def spaced(count):
+    return torch.linspace(-1, 1, count)
+
+
+LINEAR = {  # with what PyTorch 2.13 gives for the second derivative; "raises": the first does not require grad
+    "avg_pool1d": (lambda x: F.avg_pool1d(x[0], 2), "zeros"),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), "zeros"),
+    "avg_pool3d": (lambda x: F.avg_pool3d(x, (1, 2, 2)), "zeros"),
+    "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, 3), "zeros"),
+    "adaptive_avg_pool2d to 1": (lambda x: F.adaptive_avg_pool2d(x, 1), "raises"),
+    "area": (lambda x: F.interpolate(x, size=3, mode="area"), "zeros"),
+    "nearest": (lambda x: F.interpolate(x, scale_factor=2, mode="nearest"), "raises"),
+    "bilinear": (lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), "raises"),
+    "bicubic": (lambda x: F.interpolate(x, scale_factor=2, mode="bicubic"), "raises"),
+    "reflect": (lambda x: F.pad(x, (1, 2, 1, 1), mode="reflect"), "zeros"),
+    "replicate": (lambda x: F.pad(x, (1, 2, 1, 1), mode="replicate"), "zeros"),
+    "circular": (lambda x: F.pad(x, (1, 2, 1, 1), mode="circular"), "raises"),
+    "constant": (lambda x: F.pad(x, (1, 2, 1, 1)), "raises"),
+    "nll_loss": (lambda x: F.nll_loss(x[0, 0], torch.tensor([0, 1, 2, 3])), "zeros"),
+    "unfold": (lambda x: F.unfold(x, 2), "raises"),
+    "conv2d": (lambda x: F.conv2d(x, spaced(8).reshape(1, 2, 2, 2)), "None"),
+    "conv_transpose2d": (lambda x: F.conv_transpose2d(x, spaced(8).reshape(2, 1, 2, 2)), "None"),
+    "grid_sample": (lambda x: F.grid_sample(x, spaced(8).reshape(1, 2, 2, 2), align_corners=False), "None"),
+    "batch_norm": (lambda x: F.batch_norm(x, spaced(2), spaced(2) + 2), "None"),
+    "linear": (lambda x: F.linear(x, spaced(8).reshape(2, 4)), "raises"),
+    "pixel_unshuffle": (lambda x: F.pixel_unshuffle(x, 2), "raises"),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_what_is_linear_has_no_second_derivative(name):
+    """Zeros would need the inputs to be kept, as PyTorch keeps them; see docs/differences.md."""
+    x = spaced(32).reshape(1, 2, 4, 4).requires_grad_()
+    (g,) = torch.autograd.grad(LINEAR[name][0](x).sum(), x, create_graph=True)
+    assert not g.requires_grad
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        torch.autograd.grad(g.sum(), x, allow_unused=True)
