@@ -145,6 +145,19 @@ def test_groups_and_learning_rate() -> None:
     assert optimizer.param_groups[2]["lr"] == 0.5
 
 
+def test_a_group_is_the_dictionary_that_was_given() -> None:
+    a, b = start()[:2]
+    groups = [{"params": a, "own": 1}, {"params": [b], "lr": 0.25}]
+    optimizer = optim.SGD(groups, lr=0.5)
+    assert [one is other for one, other in zip(optimizer.param_groups, groups)] == [True, True]
+    assert list(groups[0])[:4] == ["params", "own", "lr", "momentum"] and groups[0]["params"][0] is a
+    groups[0]["lr"] = 0.0  # as programs change the rates of groups that they keep
+    before = a.detach().clone()
+    loss_of([a, b]).backward()
+    optimizer.step()
+    assert torch.equal(a, before)
+
+
 def test_parameters_without_gradient_stay() -> None:
     a, b, _ = start()
     optimizer = optim.Adam([a, b])

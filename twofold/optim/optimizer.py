@@ -189,7 +189,7 @@ class Optimizer(Hooked):
         """What wrappers that do not call ``__init__`` ask for; hooks of ``step`` are there since the class was made."""
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters; settings that it does not give are the defaults.
+        """Add a group of parameters; the dictionary itself is the group, and gets the defaults of further settings.
 
         A tensor that comes twice is warned of, and changed twice by each step. Raises TypeError for something that is
         no tensor, ValueError for a tensor that is no leaf or is in another group.
@@ -229,13 +229,14 @@ class Optimizer(Hooked):
                     f"some parameters appear in more than one parameter group: {described(param)} is in "
                     f"group {before[param]} and in group {len(self.param_groups)}. Leave it out of one."
                 )
-        complete = {**self.defaults, **group, "params": params}
-        for name, value in complete.items():
-            if value is required:
+        group["params"] = params
+        for name, default in self.defaults.items():
+            if group.setdefault(name, default) is required:
                 raise ValueError(
                     f"parameter group didn't specify a value of required optimization parameter {name}"
                 )
-        self.param_groups.append(complete)
+        param_group.update(group)
+        self.param_groups.append(param_group)
         # A parameter whose first values are still to be computed would end the trace that reads it: the first step
         # would be two, and keep for its backward pass what one trace frees.
         _core.flush()
