@@ -59,3 +59,33 @@ def test_an_import_of_all_takes_the_names_of_a_table(module, names):
     exec(f"from twofold.static.{module} import *", found)
     assert all(callable(found[name]) for name in names.split())
     assert not [name for name in found if name.startswith("_") and name != "__builtins__"]
+
+
+def test_one_number_is_the_stride_or_dilation_of_all_axes():
+    image, kernel = numpy.ones([1, 4, 4, 1], "float32"), numpy.ones([2, 2, 1, 1], "float32")
+    with tf.Graph().as_default(), tf.Session() as session:
+        strided = tf.nn.convolution(image, kernel, strides=2)
+        assert strided.op.name == "convolution"
+        assert session.run(strided).tolist() == numpy.full([1, 2, 2, 1], 4.0).tolist()
+        assert session.run(tf.nn.convolution(image, kernel, dilation_rate=3)).ravel().tolist() == [4.0]
+
+
+@pytest.mark.parametrize(("layout", "axes"), [("NHWC", (0, 1, 2)), ("NCHW", (0, 2, 1))])
+def test_conv1d_takes_the_layouts_of_images(layout, axes):
+    line = numpy.arange(8, dtype="float32").reshape(1, 4, 2)
+    kernel = numpy.array([[[1.0], [10.0]], [[100.0], [1000.0]]], "float32")
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = session.run(tf.nn.conv1d(line.transpose(axes), kernel, 1, "VALID", data_format=layout))
+    assert found.transpose(axes).ravel().tolist() == [3210.0, 5432.0, 7654.0]
+
+
+def test_parameters_that_are_left_out_are_named():
+    image, kernel = numpy.ones([1, 3, 3, 1], "float32"), numpy.ones([1, 1, 1, 1], "float32")
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="a filter is missing"):
+            tf.nn.conv2d(image, strides=1, padding="SAME")
+        with pytest.raises(ValueError, match="output_shape is missing"):
+            tf.nn.conv2d_transpose(image, kernel, strides=1)
+        for padding in ({}, {"padding": "FULL"}):
+            with pytest.raises(ValueError, match="padding"):
+                tf.image.extract_image_patches(image, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], **padding)

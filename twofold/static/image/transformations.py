@@ -157,6 +157,8 @@ def extract_image_patches(
     apart = [1, 1, 1, 1] if rates is None else rates
     (high, wide), (down, right), (tall, broad) = (sizes(value)[1:3] for value in (ksizes, strides, apart))
     value = ops.movedim(images, -1, 1)
+    if padding not in ("SAME", "VALID"):
+        raise ArgumentError(f"padding {padding!r}", "Use 'SAME' or 'VALID'.")
     if padding == "SAME":
         across = same_padding(value.shape[3], wide, right, broad)
         value = ops.pad(value, across + same_padding(value.shape[2], high, down, tall))

@@ -38,6 +38,8 @@ def _convolved(
 
 
 def _need(value: Any, what: str, axes: int) -> None:
+    if value is None:
+        raise ArgumentError(f"{what} is missing", "Give it.")
     if len(value.shape) != axes:
         raise ShapeError(f"{what} with {len(value.shape)} axes", f"Give {axes}.")
 
@@ -46,6 +48,10 @@ def _kernels(w: Any) -> Any:
     """``(*sizes, in, out)`` as ``(out, in, *sizes)``."""
     count = len(w.shape) - 2
     return ops.permute(w, (count + 1, count, *range(count)))
+
+
+_LINES = {"NHWC": "NWC", "NCHW": "NCW"}
+"""Names of images' layouts that ``conv1d`` takes as those of lines."""
 
 
 def _convolution(
@@ -64,7 +70,8 @@ def _convolution(
     ) -> Any:
         _need(input, "an input", count + 2)
         _need(filter, "a filter", count + 2)
-        return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
+        layout = _LINES.get(data_format, data_format) if count == 1 else data_format
+        return _convolved(input, _kernels(filter), strides, padding, layout, dilations, 1)
 
     made = described(body, f"conv{count}d", text, *shown)
     return operation(f"Conv{count}D", default=default, older=older, row=signature(parameters), unused=unused)(
@@ -129,6 +136,8 @@ def _unconvolved(
     """The input of ``output_shape`` whose convolution over ``rank`` axes has the gradient ``value``, transposed."""
     _need(value, "an input", rank + 2)
     _need(filter, "a filter", rank + 2)
+    if output_shape is None:
+        raise ArgumentError("output_shape is missing", "Give it.")
     wanted = sizes(output_shape)
     last = are_channels_last(data_format, rank)
     image, channels = (wanted[1:-1], wanted[-1]) if last else (wanted[2:], wanted[1])
@@ -315,8 +324,8 @@ def convolution(
     input: Any,
     filter: Any = None,
     padding: str = "VALID",
-    strides: Sequence[int] | None = None,
-    dilation_rate: Sequence[int] | None = None,
+    strides: int | Sequence[int] | None = None,
+    dilation_rate: int | Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
     filters: Any = None,
@@ -329,8 +338,12 @@ def convolution(
     value, kernel = convert_to_tensor(input), given_once(filter=filter, filters=filters)
     kernel, count = _kernel_over("convolution", "a filter", kernel)
     apart = given_once(dilation_rate=dilation_rate, dilations=dilations)
-    steps, apart = [list(given or [1] * count) for given in (strides, apart)]
-    options = {"data_format": data_format or LAYOUTS[count][0], "dilations": apart, "name": name}
+    steps = 1 if strides is None else strides
+    options = {
+        "data_format": data_format or LAYOUTS[count][0],
+        "dilations": apart,
+        "name": name or "convolution",
+    }
     return (conv1d, conv2d, conv3d)[count - 1](value, kernel, steps, padding, **options)
 
 
