@@ -57,6 +57,14 @@ def test_sizes_of_a_run_that_do_not_fit_are_not_put(session, kind, shape, given,
     assert session.run(queue.size()) == 0
 
 
+def test_a_tensor_of_another_dtype_is_refused_where_it_is_put(session):
+    queue = tf.FIFOQueue(3, [tf.float32, tf.int32], [[], []])
+    with pytest.raises(TypeError, match="where the queue has float32"):
+        queue.enqueue([tf.constant(3), 1])
+    session.run(queue.enqueue([3, 1]))  # numbers are converted
+    assert session.run(queue.dequeue()) == [3.0, 1]
+
+
 def test_runs_wait_for_each_other(session):
     queue = tf.FIFOQueue(1, tf.int32, [[]])
     item, put = queue.dequeue(), queue.enqueue_many([[1, 2, 3]])

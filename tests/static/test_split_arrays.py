@@ -52,3 +52,30 @@ def test_elements_of_one_shape_are_asked_for_unless_shapes_are_not_inferred() ->
         pytest.raises(ValueError, match="infer_shape=False"),
     ):
         session.run(tf.TensorArray(tf.float32, 3).split(tf.constant(VALUES), [1, 2, 3]).read(0))
+
+
+@pytest.mark.parametrize("what", ["split", "equal", "unstack", "scatter"])
+def test_the_shape_of_elements_is_checked(what: str) -> None:
+    with tf.Graph().as_default():
+        array = tf.TensorArray(tf.float32, 3, infer_shape=False, element_shape=[None, 3])
+        write = {
+            "split": lambda: array.split(VALUES, [1, 2, 3]),
+            "equal": lambda: array.split(VALUES, [2, 2, 2]),
+            "unstack": lambda: array.unstack(VALUES.reshape(3, 2, 2)),
+            "scatter": lambda: array.scatter([0, 1, 2], VALUES.reshape(3, 2, 2)),
+        }[what]
+        with pytest.raises(ValueError, match="for elements of shape"):
+            write()
+
+
+def test_the_shape_of_parts_that_fit_is_accepted() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        array = tf.TensorArray(tf.float32, 3, infer_shape=False, element_shape=[None, 2])
+        fed = tf.placeholder(tf.int32, [None])
+        assert session.run(array.split(VALUES, fed).read(2), {fed: [1, 2, 3]}).shape == (3, 2)
+        assert session.run(array.split(VALUES, [1, 2, 3]).read(1)).shape == (2, 2)
+
+
+def test_slices_of_another_dtype_are_refused() -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="for an array of float32"):
+        tf.TensorArray(tf.float32, 3).scatter([0, 1, 2], numpy.ones((3, 2), numpy.int32))

@@ -229,6 +229,11 @@ class TensorArray:
             return elements
         return self._declare("TensorArrayUnwritten", _replaced, elements.type_, [self.flow, elements], None)
 
+    def _need_shape(self, what: str, value: Any, element: TensorShape) -> None:
+        if not self._element.is_compatible_with(element):
+            wrong = f"{describe(value)} for elements of shape {self._element}"
+            raise failed(what, ShapeError(wrong, "Write values of that shape."))
+
     def _marking(self, body: Any, index: Any) -> Any:
         """The body of a write outside of loops of which only a run tells the index: it notes what is written."""
         if self._is_inside or at_once() or self.dynamic_size or constant_value(index) is not None:
@@ -282,9 +287,7 @@ class TensorArray:
             what = f"{describe(tensor)} for an array of {self.dtype.name}"
             raise failed("TensorArray.write", GraphError(what, "Cast it with tf.cast."))
         known = tensor.type_.shape
-        if not self._element.is_compatible_with(tensor.get_shape()):
-            what = f"{describe(tensor)} for elements of shape {self._element}"
-            raise failed("TensorArray.write", ShapeError(what, "Write values of that shape."))
+        self._need_shape("TensorArray.write", tensor, tensor.get_shape())
         result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (self._rows(), *known))
         position = convert_to_tensor(index)
         written = self._once("TensorArray.write", position)
@@ -332,6 +335,7 @@ class TensorArray:
         """
         self._need_unwritten("TensorArray.unstack")
         tensor = convert_to_tensor(value, self.dtype)
+        self._need_shape("TensorArray.unstack", tensor, tensor.get_shape()[1:])
         shape, size = tensor.type_.shape, self._size
         if size is None or (shape != UNKNOWN_RANK and shape[:1] == (size,)):
             flow = identity(tensor, name=name)
@@ -348,9 +352,14 @@ class TensorArray:
         many as it has elements if it cannot grow, InvalidArgumentError where an element is written already.
         """
         self._need_unwritten("TensorArray.split")
-        if _has_parts(lengths, self._infers):
-            return PartsArray.of(self, convert_to_tensor(value, self.dtype), lengths, name)
-        parts = _split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name)
+        tensor, known = convert_to_tensor(value, self.dtype), constant_value(convert_to_tensor(lengths))
+        for length in [None] if known is None else numpy.unique(known).tolist():
+            self._need_shape(
+                "TensorArray.split", tensor, TensorShape([length]).concatenate(tensor.get_shape()[1:])
+            )
+        if _has_parts(known, self._infers):
+            return PartsArray.of(self, tensor, lengths, name)
+        parts = _split(tensor, lengths, self._size, name=name)
         made = self.with_flow(self._if_unwritten(parts))
         made._size, made._written = None, None
         return made
@@ -358,6 +367,10 @@ class TensorArray:
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` as elements ``indices``."""
         positions, rows = convert_to_tensor(indices), convert_to_tensor(value)
+        if rows.dtype is not self.dtype:
+            what = f"{describe(rows)} for an array of {self.dtype.name}"
+            raise failed("TensorArray.scatter", GraphError(what, "Cast it with tf.cast."))
+        self._need_shape("TensorArray.scatter", rows, rows.get_shape()[1:])
         found = rows.type_.shape
         result = tensor_type(
             self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (self._rows(), *found[1:])
@@ -558,8 +571,7 @@ class PartsArray(TensorArray):
 
 def _has_parts(lengths: Any, infer_shape: bool) -> bool:
     """Whether an array that is split may hold parts of different lengths, which ``infer_shape`` refuses."""
-    known = constant_value(convert_to_tensor(lengths))
-    return not infer_shape and (known is None or len(set(numpy.ravel(known).tolist())) > 1)
+    return not infer_shape and (lengths is None or len(set(numpy.ravel(lengths).tolist())) > 1)
 
 
 @operation("TensorArraySplit")

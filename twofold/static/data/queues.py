@@ -13,7 +13,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, bool_, int32, string
-from twofold.errors import ArgumentError, ShapeError
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
@@ -26,7 +26,7 @@ from twofold.static.data.dataset_elements import pad_elements
 from twofold.static.errors import CancelledError, OutOfRangeError
 from twofold.static.functions.bodies import source_of
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph import Operation, Tensor, get_default_graph, need_session
+from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph, need_session
 from twofold.static.graph.string_table import stack
 from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
 from twofold.static.random import next_key
@@ -129,6 +129,9 @@ class FIFOQueue:
             for value, type in zip(values, self._types)
         ]
         for value, type in zip(found, types):
+            if value.dtype is not type.dtype:
+                what = f"{describe(value)} where the queue has {type.dtype.name}"
+                raise failed("enqueue", DTypeError(what, "Cast it with tf.cast."))
             given, wanted = shape_of_sizes(value.type_.shape), shape_of_sizes(type.shape)
             if not given.is_compatible_with(wanted):
                 what = f"a value of shape {given} where the queue has {wanted}"
