@@ -158,6 +158,27 @@ def test_a_group_is_the_dictionary_that_was_given() -> None:
     assert torch.equal(a, before)
 
 
+@pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW, optim.Adagrad, optim.RMSprop, optim.SGD])
+def test_the_weight_decay_of_a_group_needs_no_default(kind: Any) -> None:
+    parameters = [start()[0] for _ in range(2)]
+    whole, without = (kind([one], lr=0.25, weight_decay=0.5) for one in parameters)
+    del without.defaults["weight_decay"]  # as of programs that make the groups of an optimizer themselves
+    for optimizer, one in zip((whole, without), parameters):
+        loss_of([one]).backward()
+        optimizer.step()
+    assert torch.equal(*parameters)
+
+
+def test_names_are_given_to_all_parameters_or_to_none() -> None:
+    a, b = start()[:2]
+    with pytest.raises(ValueError, match="Some param names are missing"):
+        optim.SGD([("a", a), b], lr=0.5)
+    with pytest.raises(ValueError, match="cannot add param group with names"):
+        optim.SGD([{"params": [a]}, {"params": [("b", b)]}], lr=0.5)
+    named = optim.SGD([{"params": [("a", a)]}, {"params": [("b", b)]}], lr=0.5)
+    assert [group["param_names"] for group in named.param_groups] == [["a"], ["b"]]
+
+
 def test_parameters_without_gradient_stay() -> None:
     a, b, _ = start()
     optimizer = optim.Adam([a, b])

@@ -67,7 +67,7 @@ def step_on_lists(
             {name: values for name, values in kept.items() if name not in optimizer.state_numbers},
             {name: values for name, values in kept.items() if name in optimizer.state_numbers},
             own,
-            decay="weight_decay" in own,
+            decay=optimizer.decays_weights,
             only_dense="" if optimizer.takes_sparse_gradients else optimizer.__name__,
             **{name: given[name] for name in _WAYS if name in given},
         )

@@ -156,6 +156,8 @@ class Optimizer(Hooked):
     """Parts of the state that are numbers here, which PyTorch keeps as tensors."""
     takes_sparse_gradients: ClassVar[bool] = False
     """Whether ``_steps`` takes gradients of tables that were looked up with ``sparse=True``."""
+    decays_weights: ClassVar[bool] = True
+    """Whether ``_steps`` applies the weight decay of a group."""
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -197,17 +199,9 @@ class Optimizer(Hooked):
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         group = dict(param_group)
-        given = group["params"]
-        if isinstance(given, set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the "
-                "ordering of tensors in "
-                "sets will change between runs. Please use a list instead."
-            )
-        params = [given] if isinstance(given, Tensor) else list(given)
-        if params and isinstance(params[0], tuple):
-            group["param_names"] = [name for name, _ in params]
-            params = [param for _, param in params]
+        names, params = _names_and_tensors(group["params"])
+        if names:
+            group["param_names"] = names
         for param in params:
             if not isinstance(param, Tensor):
                 raise TypeError(
@@ -221,6 +215,12 @@ class Optimizer(Hooked):
                 "optimizer contains a parameter group with duplicate parameters: each step changes them as often as "
                 "they are in it. Leave each in once.",
                 stacklevel=3,
+            )
+        own = "param_names" in group
+        if any(("param_names" in other) != own for other in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if own else 'without'} names to the optimizer"
             )
         before = {param: k for k, other in enumerate(self.param_groups) for param in other["params"]}
         for param in params:
@@ -265,7 +265,7 @@ class Optimizer(Hooked):
     def _steps(self, group: dict[str, Any]) -> Steps:
         """``gradients``, with the state of each parameter, whose ``step`` counts this one."""
         only_dense = "" if self.takes_sparse_gradients else type(self).__name__
-        for param, gradient in gradients(group, "weight_decay" in self.defaults, only_dense):
+        for param, gradient in gradients(group, self.decays_weights, only_dense):
             state = self._state_of(param, group)
             state["step"] += 1
             yield param, gradient, state
@@ -374,6 +374,22 @@ class Optimizer(Hooked):
     def _repr_html_(self) -> str:
         html = import_module("twofold.frontend.html")
         return str(html.optimizer_html(type(self).__name__, self.param_groups))
+
+
+def _names_and_tensors(given: Any) -> tuple[list[str], list[Any]]:
+    """The names, of all or none, and the tensors that are the parameters of a group."""
+    if isinstance(given, set):
+        raise TypeError(
+            "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+            "will change between runs. Please use a list instead."
+        )
+    params = [given] if isinstance(given, Tensor) else list(given)
+    named = [param for param in params if isinstance(param, tuple)]
+    if not named:
+        return [], params
+    if len(named) < len(params):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    return [name for name, _ in named], [param for _, param in named]
 
 
 def _fitting(number: Callable[[Any], Any] | None, value: Any, param: Tensor) -> Any:

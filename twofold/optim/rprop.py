@@ -41,6 +41,8 @@ class Rprop(Optimizer):
     0.75
     """
 
+    decays_weights = False
+
     def __init__(
         self,
         params: Any,
