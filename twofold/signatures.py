@@ -14,15 +14,20 @@ REQUIRED: Any = inspect.Parameter.empty
 def signature(text: str) -> inspect.Signature:
     """The signature with these parameters, whose defaults are literals.
 
-    >>> str(signature("units, rate=0.5, *, training"))
-    '(units: Any, rate: Any = 0.5, *, training: Any) -> Any'
+    >>> str(signature("units, rate=0.5, *, training, seed=None"))
+    '(units: Any, rate: Any = 0.5, *, training: Any, seed: Any = None) -> Any'
     """
     found: Any = ast.parse(f"lambda {text}: 0", mode="eval").body
     given, defaults = found.args.args, [ast.literal_eval(one) for one in found.args.defaults]
     values = [REQUIRED] * (len(given) - len(defaults)) + defaults
     made = signature_of({one.arg: value for one, value in zip(given, values, strict=True)})
     kind = inspect.Parameter.KEYWORD_ONLY
-    only = [inspect.Parameter(one.arg, kind, annotation=Any) for one in found.args.kwonlyargs]
+    only = [
+        inspect.Parameter(
+            one.arg, kind, default=REQUIRED if value is None else ast.literal_eval(value), annotation=Any
+        )
+        for one, value in zip(found.args.kwonlyargs, found.args.kw_defaults, strict=True)
+    ]
     return made.replace(parameters=[*made.parameters.values(), *only])
 
 

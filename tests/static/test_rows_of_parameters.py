@@ -14,13 +14,15 @@ from twofold.static.api.op_functions import operation
 
 
 def test_a_row_is_a_signature():
-    row = signature("units, rate=0.5, *, training")
+    row = signature("units, rate=0.5, *, training, seed=None")
     assert [(one.name, one.default, one.kind.name) for one in row.parameters.values()] == [
         ("units", inspect.Parameter.empty, "POSITIONAL_OR_KEYWORD"),
         ("rate", 0.5, "POSITIONAL_OR_KEYWORD"),
         ("training", inspect.Parameter.empty, "KEYWORD_ONLY"),
+        ("seed", None, "KEYWORD_ONLY"),
     ]
-    assert arguments("dense", row, [4], {"training": True}) == {"units": 4, "rate": 0.5, "training": True}
+    given = arguments("dense", row, [4], {"training": True})
+    assert given == {"units": 4, "rate": 0.5, "training": True, "seed": None}
     with pytest.raises(TypeError, match="dense: missing a required .*'units'"):
         arguments("dense", row, [], {"training": True})
 

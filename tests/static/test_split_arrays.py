@@ -76,6 +76,21 @@ def test_the_shape_of_parts_that_fit_is_accepted() -> None:
         assert session.run(array.split(VALUES, [1, 2, 3]).read(1)).shape == (2, 2)
 
 
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("what", ["known", "new", "write", "scatter"])
+def test_parts_are_not_written_again(what: str, dynamic: bool) -> None:
+    with tf.Graph().as_default():
+        array = tf.TensorArray(tf.float32, 3, infer_shape=False, dynamic_size=dynamic).split(
+            VALUES, [1, 2, 3]
+        )
+        row, index = numpy.zeros(2, "float32"), tf.placeholder(tf.int32, [])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="parts of different lengths"):
+            if what == "scatter":
+                array.scatter(tf.reshape(index, [1]), row[None])
+            else:
+                array.write({"known": 1, "new": 3, "write": index}[what], row)
+
+
 def test_slices_of_another_dtype_are_refused() -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match="for an array of float32"):
         tf.TensorArray(tf.float32, 3).scatter([0, 1, 2], numpy.ones((3, 2), numpy.int32))

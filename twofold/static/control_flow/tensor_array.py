@@ -535,6 +535,11 @@ class PartsArray(TensorArray):
         made._lengths, made._starts = self._lengths, self._starts
         return made
 
+    def _once(self, what: str, index: Any) -> frozenset[int] | None:
+        """Raises InvalidArgumentError: whatever the index is, the flow has no elements of one shape to write."""
+        message = f"{what}: the array was split into parts of different lengths, at {here()}"
+        raise InvalidArgumentError(message, "Give split all parts, each element once.")
+
     def chosen(self, flow: Tensor, arrays: Sequence[Any]) -> TensorArray:
         """One of several arrays of one kind, of which a run tells."""
         if any(array._lengths is not self._lengths for array in arrays):
