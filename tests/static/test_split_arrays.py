@@ -91,6 +91,27 @@ def test_parts_are_not_written_again(what: str, dynamic: bool) -> None:
                 array.write({"known": 1, "new": 3, "write": index}[what], row)
 
 
+@pytest.mark.parametrize("what", ["cond", "equal", "loop", "swapped"])
+def test_choices_and_loops_return_no_parts_of_their_own(what: str) -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Split behind it"):
+        if what in ("cond", "equal"):
+            lengths = ([2, 2, 2], [1, 2, 3]) if what == "equal" else ([1, 2, 3], [3, 2, 1])
+            parts = [lambda own=own: split(VALUES, own) for own in lengths]
+            tf.cond(tf.placeholder(tf.bool, []), *parts)
+        else:
+            start = tf.TensorArray(tf.float32, 3, infer_shape=False)
+            start = split(VALUES, [2, 1, 3]) if what == "swapped" else start
+            tf.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, split(VALUES, [1, 2, 3])), [0, start])
+
+
+def test_parts_pass_choices_and_loops() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        array = split(VALUES, [1, 2, 3])
+        chosen = tf.cond(tf.constant(True), lambda: array, lambda: array)
+        _, carried = tf.while_loop(lambda i, _: i < 2, lambda i, array: (i + 1, array), [0, chosen])
+        assert session.run(carried.read(1)).tolist() == VALUES[1:3].tolist()
+
+
 def test_slices_of_another_dtype_are_refused() -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match="for an array of float32"):
         tf.TensorArray(tf.float32, 3).scatter([0, 1, 2], numpy.ones((3, 2), numpy.int32))

@@ -121,6 +121,8 @@ class TensorArray:
     as wanted.
     """
 
+    _lengths: Tensor | None = None  # of elements that have different ones
+
     def __init__(
         self,
         dtype: Any,
@@ -184,8 +186,15 @@ class TensorArray:
         made._loop = loop, position
         return made
 
+    def need_same_parts(self, arrays: Sequence[Any]) -> None:
+        """Raise ArgumentError for arrays whose elements have other lengths: a choice or a loop returns only flows."""
+        if any(getattr(array, "_lengths", None) is not self._lengths for array in arrays):
+            what = "a branch or loop returns an array that was split there into parts of different lengths"
+            raise failed("TensorArray.split", ArgumentError(what, "Split behind it."))
+
     def chosen(self, flow: Tensor, arrays: Sequence[Any]) -> TensorArray:
         """One of several arrays of one kind, of which a run tells."""
+        self.need_same_parts(arrays)
         made = self.with_flow(flow)
         known = [array._written for array in arrays if array._written is not None]
         made._written, made._is_noted = frozenset.intersection(*known) if known else None, True
@@ -539,13 +548,6 @@ class PartsArray(TensorArray):
         """Raises InvalidArgumentError: whatever the index is, the flow has no elements of one shape to write."""
         message = f"{what}: the array was split into parts of different lengths, at {here()}"
         raise InvalidArgumentError(message, "Give split all parts, each element once.")
-
-    def chosen(self, flow: Tensor, arrays: Sequence[Any]) -> TensorArray:
-        """One of several arrays of one kind, of which a run tells."""
-        if any(array._lengths is not self._lengths for array in arrays):
-            what = "branches return arrays that were split into parts of different lengths"
-            raise failed("TensorArray.split", ArgumentError(what, "Split behind the choice."))
-        return super().chosen(flow, arrays)
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """Element ``index``; a run raises IndexError for one that is not there."""

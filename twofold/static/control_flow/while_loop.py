@@ -278,9 +278,10 @@ class Arrays:
         """The positions of those that may grow."""
         return [k for k, array in self._arrays.items() if array.dynamic_size]
 
-    @staticmethod
-    def flows(values: Sequence[Any]) -> list[Any]:
-        """The values with arrays as their flows."""
+    def flows(self, values: Sequence[Any]) -> list[Any]:
+        """The values with arrays as their flows; raises ArgumentError for those that are split in the body."""
+        for k, array in self._arrays.items():
+            array.need_same_parts(values[k : k + 1])
         return [value.flow if hasattr(value, "with_flow") else value for value in values]
 
     def put(self, values: Sequence[Any]) -> list[Any]:
