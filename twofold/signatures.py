@@ -48,12 +48,23 @@ def arguments(
     >>> arguments("dense", signature("units, rate=0.5"), [4], {})
     {'units': 4, 'rate': 0.5}
     """
+    found = bound(name, of, args, kwargs)
+    found.apply_defaults()
+    return dict(found.arguments)
+
+
+def bound(
+    name: str, of: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """The arguments that a call gives; raises TypeError with the function's ``name``.
+
+    >>> bound("dense", signature("units, rate=0.5"), [4], {}).arguments
+    {'units': 4}
+    """
     try:
-        bound = of.bind(*args, **kwargs)
+        return of.bind(*args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
-    bound.apply_defaults()
-    return dict(bound.arguments)
 
 
 def signature_of(parameters: Mapping[str, Any]) -> inspect.Signature:

@@ -81,6 +81,12 @@ def test_conv1d_takes_the_layouts_of_images(layout, axes):
     assert found.transpose(axes).ravel().tolist() == [3210.0, 5432.0, 7654.0]
 
 
+@pytest.mark.parametrize("given", [{}, {"axes": [0], "other": 1}])
+def test_errors_of_arguments_name_the_function(given):
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="moments: .*'(axes|other)'"):
+        tf.nn.moments(numpy.ones([2, 2], "float32"), **given)
+
+
 def test_parameters_that_are_left_out_are_named():
     image, kernel = numpy.ones([1, 3, 3, 1], "float32"), numpy.ones([1, 1, 1, 1], "float32")
     with tf.Graph().as_default():

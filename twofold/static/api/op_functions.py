@@ -26,6 +26,7 @@ from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
 from twofold.ops.axes import given_once
 from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
+from twofold.signatures import bound
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute as at_once_compute
@@ -418,7 +419,7 @@ def operation(
             if inside and not row:
                 kwargs.pop("name", None)
                 return body(*args, **kwargs)
-            given = public.bind(*args, **kwargs).arguments
+            given = bound(function.__name__, public, args, kwargs).arguments
             if type in _OF_VALUES:
                 key, value = next(iter(given.items()))
                 if hasattr(value, "with_values"):
