@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.tensor_hooks import may_be_pending
 
 
 class _Mode:
@@ -14,8 +15,9 @@ class _Mode:
 
 
 def _set(enabled: bool, check_nan: bool) -> None:
-    if enabled and not _Mode.enabled:
-        _core.flush()  # backward passes that were called before are not searched
+    if enabled and not _Mode.enabled and may_be_pending():
+        # passes from before are not searched; forward calls stay in the trace, whose operations an error names
+        _core.flush()
     _Mode.enabled, _Mode.check_nan = enabled, check_nan
     _core.set_anomaly("backward" if enabled and check_nan else "off")
 

@@ -142,6 +142,7 @@ class _Passes(threading.local):
 
     def __init__(self) -> None:
         self.open: list[dict[MultiGradHook, dict[int, Tensor]]] = []
+        self.runs_before: int | None = None  # how many traces had run when the last pass was recorded
 
 
 _passes = _Passes()
@@ -151,7 +152,9 @@ _multi_hooks: weakref.WeakSet[MultiGradHook] = weakref.WeakSet()
 def backward_pass(run: Callable[..., Any], *args: Any) -> Any:
     """``run(*args)``, a backward pass, at whose end hooks on the gradients of several tensors are called."""
     if not _multi_hooks:
-        return run(*args)
+        result = run(*args)
+        _passes.runs_before = _core.traced_runs()
+        return result
     _passes.open.append({})
     try:
         result = run(*args)
@@ -159,7 +162,13 @@ def backward_pass(run: Callable[..., Any], *args: Any) -> Any:
         seen = _passes.open.pop()
     for hook, found in seen.items():
         hook.finish(found)
+    _passes.runs_before = _core.traced_runs()
     return result
+
+
+def may_be_pending() -> bool:
+    """Whether a backward pass of this thread may be recorded that has not run yet."""
+    return _passes.runs_before == _core.traced_runs()
 
 
 def retain_grad(self: Tensor) -> None:
