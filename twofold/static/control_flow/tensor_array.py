@@ -6,19 +6,15 @@ Before the first write the shape of the elements is not known: the flow is then 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
-from twofold import _core
-from twofold.dtypes import int64
 from twofold.errors import ArgumentError, GraphError, InvalidArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.base import apply, ops
-from twofold.ops.indexing.gather import NONNEGATIVE
+from twofold.ops.base import ops
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import (
@@ -35,72 +31,25 @@ from twofold.static.arrays.creation import range as numbers_from
 from twofold.static.arrays.shape_ops import gather as rows_at
 from twofold.static.arrays.shape_ops import identity
 from twofold.static.arrays.shape_ops import size as size_of
+from twofold.static.control_flow.array_elements import (
+    GROWING,
+    all_replaced,
+    equal_parts,
+    filled_up,
+    grown,
+    read_element,
+    scattered,
+    scattered_grown,
+    write_element,
+)
 from twofold.static.functions.bodies import source_of
-from twofold.static.functions.lowering import is_unwritten
-from twofold.static.functions.written_elements import first_marks, mark, marks_of, write_once
+from twofold.static.functions.written_elements import first_marks, mark, marks_of
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.python.tensor_util import constant_value
-
-
-def zeros_like_rows(base: Any, element: TensorType) -> Any:
-    """Rows of zeros for ``base``, which holds none yet."""
-    shape = (base.shape[0], *element.shape)
-    return ops.zeros(shape, dtype=element.dtype)
-
-
-def _as_rows(flow: Any) -> Any:
-    return ops.reshape(flow, (1, flow.shape[0], math.prod(tuple(flow.shape)[1:])))
-
-
-def _position(index: Any) -> Any:
-    return ops.reshape(ops.cast(index, int64), (1, 1, 1))
-
-
-def _checked(flow: Any, positions: Any, written: Callable[[Any], Any]) -> Any:
-    """What ``written`` makes of the positions of elements; a run fails that finds one to be written already."""
-    marks = marks_of(flow)
-    if marks is None:
-        return written(positions)
-    positions, marks = write_once(marks, flow.shape[0], ops.reshape(positions, (-1,)))
-    return mark(written(positions), marks)
-
-
-def _write(flow: Any, value: Any, index: Any) -> Any:
-    return _checked(flow, index, lambda checked: _written(flow, value, checked))
-
-
-def _replaced(flow: Any, elements: Any) -> Any:
-    positions = ops.arange(elements.shape[0])
-    return _checked(flow, positions, lambda checked: ops.index_select(elements, 0, checked))
-
-
-def _written(flow: Any, value: Any, index: Any) -> Any:
-    if is_unwritten(_type(flow)):
-        flow = zeros_like_rows(flow, _type(value))
-    if tuple(flow.shape[1:]) != tuple(value.shape):
-        what = f"a value of shape {tuple(value.shape)} for elements of shape {tuple(flow.shape[1:])}"
-        raise ShapeError(what, "Write values of one shape.")
-    rows = _as_rows(flow)
-    written = apply(
-        "scatter_set", rows, _position(index), ops.reshape(value, (1, 1, rows.shape[2])), attrs=(NONNEGATIVE,)
-    )
-    return ops.reshape(written, tuple(flow.shape))
-
-
-def _read(flow: Any, index: Any) -> Any:
-    if is_unwritten(_type(flow)):
-        raise ArgumentError("an element is read before any is written", "Write it first, or unstack values.")
-    found = apply("gather_block", _as_rows(flow), _position(index), attrs=(NONNEGATIVE,))
-    return ops.reshape(found, tuple(flow.shape[1:]))
-
-
-def _type(value: Any) -> TensorType:
-    found: TensorType = value.type_ if isinstance(value, Tensor) else value.type
-    return found
 
 
 @example(
@@ -236,7 +185,9 @@ class TensorArray:
         """Elements that replace those of the array, where a run finds none of these written."""
         if at_once() or self._size is None or (self._loop is None and not self._is_noted):
             return elements
-        return self._declare("TensorArrayUnwritten", _replaced, elements.type_, [self.flow, elements], None)
+        return self._declare(
+            "TensorArrayUnwritten", all_replaced, elements.type_, [self.flow, elements], None
+        )
 
     def _need_shape(self, what: str, value: Any, element: TensorShape) -> None:
         if not self._element.is_compatible_with(element):
@@ -274,7 +225,7 @@ class TensorArray:
         graph = source_of(self.flow)[0].graph
         parts = {"body": body, "arguments": tuple(Slot(k) for k in range(len(tensors)))}
         made = graph.add(type, name, [result], [source_of(tensor) for tensor in tensors], **parts)
-        if self.dynamic_size and body in _GROWING:
+        if self.dynamic_size and body in GROWING:
             made.wished = frozenset({2})
         return made.outputs[0]
 
@@ -300,7 +251,7 @@ class TensorArray:
         result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (self._rows(), *known))
         position = convert_to_tensor(index)
         written = self._once("TensorArray.write", position)
-        body = self._marking(_grown if self.dynamic_size else _write, position)
+        body = self._marking(grown if self.dynamic_size else write_element, position)
         made = self.with_flow(
             self._declare("TensorArrayWrite", body, result, [self.flow, tensor, position], name)
         )
@@ -310,7 +261,9 @@ class TensorArray:
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """Element ``index``; a run raises IndexError for one that is not there."""
         position = convert_to_tensor(index)
-        return self._looked("TensorArrayRead", _read, self._element_type(), [self.flow, position], name)
+        return self._looked(
+            "TensorArrayRead", read_element, self._element_type(), [self.flow, position], name
+        )
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements along a new first axis."""
@@ -349,7 +302,7 @@ class TensorArray:
         if size is None or (shape != UNKNOWN_RANK and shape[:1] == (size,)):
             flow = identity(tensor, name=name)
         else:
-            flow = _filled_up(tensor, size, name=name)
+            flow = filled_up(tensor, size, name=name)
         made = self.with_flow(self._if_unwritten(flow))
         made._size, made._written = size, None
         return made
@@ -368,7 +321,7 @@ class TensorArray:
             )
         if _has_parts(known, self._infers):
             return PartsArray.of(self, tensor, lengths, name)
-        parts = _split(tensor, lengths, self._size, name=name)
+        parts = equal_parts(tensor, lengths, self._size, name=name)
         made = self.with_flow(self._if_unwritten(parts))
         made._size, made._written = None, None
         return made
@@ -385,7 +338,7 @@ class TensorArray:
             self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (self._rows(), *found[1:])
         )
         written = self._once("TensorArray.scatter", positions)
-        body = self._marking(_scattered_grown if self.dynamic_size else _scattered, positions)
+        body = self._marking(scattered_grown if self.dynamic_size else scattered, positions)
         made = self.with_flow(
             self._declare("TensorArrayScatter", body, result, [self.flow, rows, positions], name)
         )
@@ -418,101 +371,6 @@ class TensorArray:
     def close(self, name: str | None = None) -> Any:
         """An operation that does nothing."""
         return get_default_graph().add("NoOp", name, (), ())
-
-
-@operation("TensorArrayUnstack")
-def _filled_up(value: Any, size: int) -> Any:
-    rows, *rest = tuple(value.shape)
-    if rows > size:
-        raise InvalidArgumentError(
-            f"{rows} rows for an array of size {size}", "Make the array larger, or with dynamic_size=True."
-        )
-    if rows == size:
-        return ops.copied(value)
-    return ops.pad(value, (*[0] * (2 * len(rest)), 0, size - rows))
-
-
-@operation("TensorArraySplit")
-def _split(value: Any, lengths: Number, size: int | None) -> Any:
-    found = numbers(lengths)
-    if not found:
-        raise ArgumentError(f"no lengths for {value.shape[0]} rows", "Give the length of each part.")
-    if size is not None and len(found) != size:
-        raise ArgumentError(
-            f"{len(found)} parts for an array of size {size}",
-            "Give a length for each element, or make the array with dynamic_size=True.",
-        )
-    if len(set(found)) > 1:
-        raise ArgumentError(
-            f"parts of lengths {found}", "Split into equal parts, or make the array with infer_shape=False."
-        )
-    if sum(found) != value.shape[0]:
-        raise ArgumentError(
-            f"{len(found)} parts of length {found[0]} of {value.shape[0]} rows", "Split all rows."
-        )
-    return ops.reshape(value, (len(found), *found[:1], *tuple(value.shape)[1:]))
-
-
-def _scattered(flow: Any, rows: Any, positions: Any) -> Any:
-    return _checked(flow, positions, lambda checked: _scattered_rows(flow, rows, checked))
-
-
-def _scattered_rows(flow: Any, rows: Any, positions: Any) -> Any:
-    if is_unwritten(_type(flow)):
-        flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
-    count = rows.shape[0]
-    index = ops.reshape(ops.cast(positions, int64), (1, count, 1))
-    written = apply(
-        "scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)), attrs=(NONNEGATIVE,)
-    )
-    return ops.reshape(written, tuple(flow.shape))
-
-
-def _scattered_grown(flow: Any, rows: Any, positions: Any) -> Any:
-    if not flow.shape:
-        return ops.maximum(flow, ops.add(ops.amax(ops.cast(positions, int64)), 1))
-    last = numpy.max(numbers(positions), initial=-1) if _is_known(positions) else -1
-    element = tensor_type(_type(rows).dtype, tuple(rows.shape)[1:])
-    return _scattered(_with_marks(with_room(flow, element, int(last) + 1), flow), rows, _bound(positions))
-
-
-def _grown(flow: Any, value: Any, index: Any) -> Any:
-    """A write that makes room first, where the index is known; in a loop that counts, what the size is then."""
-    if not flow.shape:
-        return ops.maximum(flow, ops.add(ops.reshape(ops.cast(index, int64), ()), 1))
-    last = whole(index) if _is_known(index) else -1
-    return _write(_with_marks(with_room(flow, _type(value), last + 1), flow), value, _bound(index))
-
-
-def _with_marks(longer: Any, flow: Any) -> Any:
-    marks = marks_of(flow)
-    return longer if marks is None else mark(longer, marks)
-
-
-_GROWING = (_grown, _scattered_grown)
-
-
-def _is_known(value: Any) -> bool:
-    return not isinstance(value, Tensor) or not value._is_symbolic
-
-
-def _bound(value: Any) -> Any:
-    return value if isinstance(value, Tensor) else _core.from_array(numpy.asarray(value), False)
-
-
-def with_room(flow: Any, element: TensorType, size: int) -> Any:
-    """The rows of an array with zeros behind them, so that there are at least ``size``."""
-    missing = size - flow.shape[0]
-    if is_unwritten(_type(flow)):
-        return (
-            zeros_like_rows(flow, element)
-            if missing <= 0
-            else ops.zeros((size, *element.shape), dtype=element.dtype)
-        )
-    if missing <= 0:
-        return flow
-    rows = ops.zeros((missing, *tuple(flow.shape)[1:]), dtype=_type(flow).dtype)
-    return ops.concatenate([flow, rows], 0)
 
 
 _SIZE = tensor_type(as_dtype("int32"))
