@@ -266,13 +266,16 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     const Tier tier = settings.tier;
     const bool whole = tier == Tier::kFused || (tier == Tier::kAuto && settings.batching < Batching::kAtOnce);
     if (!fused_ && whole && !find_program(tier == Tier::kFused, provenance, interrupts)) return false;
-    if (watch && whole && fused_ && !fused_->tells_finite && !asked_to_tell_ && !ask_to_tell(tier == Tier::kFused, provenance, interrupts)) {
+    const auto tells = [this] { return fused_ && fused_->tells_finite; };
+    // Op by op all results are read again, so that a program which was not faster is worth having here.
+    if (watch && whole && !tells() && (fused_ || choice_.is_rejected()) && !asked_to_tell_ &&
+        !ask_to_tell(tier == Tier::kFused, provenance, interrupts)) {
       return false;
     }
-    const bool fused = fused_ && whole && (tier == Tier::kFused || choice_.runs_program());
+    const bool fused = fused_ && whole && (tier == Tier::kFused || (watch && tells()) || choice_.runs_program());
     // Unless the program ends early, inputs are not overwritten, as they are read again if a result is bad.
     if (watch && !(fused && fused_->tells_finite && !fused_->has_host)) spare = nullptr;
-    TierChoice::Run timed(choice_, fused, !is_one_call());
+    TierChoice::Run timed(choice_, fused, !is_one_call() && !(watch && fused));
     bool alone = !fused;
     if (fused) {
       const ProgramRef program = fused_;
@@ -283,7 +286,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     }
     if (tier != Tier::kAuto || !whole || alone == fused) return true;
     timed.done();
-    if (choice_.is_rejected()) fused_ = nullptr;
+    if (choice_.is_rejected() && !tells()) fused_ = nullptr;
     return ask_if_due(provenance, interrupts);
   } catch (...) {
     outputs.clear();
