@@ -262,8 +262,7 @@ class Recorder {
   std::weak_ptr<CachedTrace> update_;      // the last one that is
   bool is_cut_off_ = false;  // the trace is an update that was cut off
   bool updates_ = false;     // the trace is long and holds an update
-  static constexpr uint32_t kManySteps = 3;  // after which structures are taken for ones that change
-  uint32_t unforeseen_ = 0;  // how many such traces were not the predicted ones, less those that were
+  uint32_t unforeseen_ = 0;  // such traces in a row that were neither the predicted ones nor those of the step before
 };
 
 // Whether this thread records gradients, for the length of a scope, however that is left.

@@ -93,18 +93,19 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held,
       ++predicted_flushes;
       ++traces.account.hits;
       predicted_->used = next_use();
-      if (updates_ && unforeseen_ > 0) --unforeseen_;
+      if (updates_) unforeseen_ = 0;
       if (has_background() || is_on_tape()) hold_living();
       return predicted_;
     }
     leave_prediction();
   }
   ++other_flushes;
-  if (updates_) unforeseen_ = std::min(unforeseen_ + 1, 2 * kManySteps);
+  unforeseen_ += updates_;
   hold_living();
   const Digest identity = known ? *known : digest();
   std::string key = identity.bytes();
   if (auto found = traces.find(key)) {
+    if (updates_ && found == followed_) unforeseen_ = 0;
     if (!events_.empty() && events_.front().over) renew_pass(*found, events_.front());
     return found;
   }
@@ -373,7 +374,7 @@ void Recorder::recycle(std::vector<Provenance> unused) {
 }
 
 bool Recorder::begin_update() {
-  constexpr uint32_t kManyEntries = 256;
+  constexpr uint32_t kManySteps = 3, kManyEntries = 256;
   if (position_ == 0) return true;
   // also if one that is known ends here: it was cut here before
   if (predicted_ && position_ == predicted_->trace.entries.size()) return flush(true, nullptr, true);

@@ -96,7 +96,7 @@ with at_once():
     [
         pytest.param([12 + (7 * step) % 17 for step in range(16)], 8, id="never the same"),
         pytest.param(
-            [*numpy.random.default_rng(0).integers(12, 40, 60).tolist()], 40, id="the same now and then"
+            [*numpy.random.default_rng(0).integers(12, 40, 60).tolist()], 30, id="the same now and then"
         ),
     ],
 )
