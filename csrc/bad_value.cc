@@ -47,10 +47,11 @@ BadValueSearch::BadValueSearch(const CanonicalTrace& canonical, void* const* inp
       provenance_(provenance),
       backward_only_(backward_only),
       values_(canonical.trace.entries.size()) {
+  const Operation* const sum = operation_of(hooks.accumulate);
   for (size_t i = 0; backward_only && i < trace_.entries.size(); ++i) {
     const Entry& entry = trace_.entries[i];
     const Ref* in = trace_.inputs(entry);
-    const bool is_sum = entry.signature->operation == operation_of(hooks.accumulate);
+    const bool is_sum = entry.signature->operation == sum;
     const auto made = [&](Ref ref) { return ref >= 0 && of_pass_[static_cast<size_t>(ref)]; };
     of_pass_.push_back(provenance_[i].forward != 0 || (is_sum && std::any_of(in, in + entry.count, made)));
   }

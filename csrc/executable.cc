@@ -240,9 +240,14 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
                               Interrupts& interrupts) try {
   const bool backward_only = anomaly == Anomaly::kBackward;
   if (given_infinite_.empty()) given_infinite_.assign(outputs.size(), false);
+  const Operation* const sum = operation_of(hooks.accumulate);
+  const auto may_be_of_pass = [&](Ref ref) {  // what cannot be is not read
+    const auto at = static_cast<size_t>(ref);
+    return provenance[at].forward != 0 || canonical.trace.entries[at].signature->operation == sum;
+  };
   for (size_t k = 0; k < outputs.size(); ++k) {
     const Ref output = canonical.outputs[k];
-    if (output < 0 || !outputs[k]) continue;
+    if (output < 0 || !outputs[k] || (backward_only && !may_be_of_pass(output))) continue;
     const Finite found = finite_in(canonical.trace.type_of_ref(output), outputs[k]->data);
     if (found == Finite::kAll || (found == Finite::kInfinite && (backward_only || given_infinite_[k]))) continue;
     BadValueSearch search(canonical, inputs, outputs, provenance, backward_only);

@@ -198,12 +198,12 @@ class Recorder {
   bool grad_enabled = true;
   bool autocast = false;  // whether operations choose the dtype of their operands
   uint8_t autocast_dtype = kBFloat16;
-  // Eager mode: asked for, or because a debugger steps through the program.
   // Whether a pending value ends the step before a call of it is recorded: it is another thread's, or a parameter that was updated in
   // this trace.
   bool ends_step(const Value* value) const {
     return value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled);
   }
+  // Eager mode: asked for, or because a debugger steps through the program.
   bool runs_at_once() const { return eager || (tracing_possible && is_traced()); }
   static bool is_traced();
   static bool tracing_possible;  // a trace function has been set in this process

@@ -185,16 +185,7 @@ def _plan_batch(family: Any, batch: Batch, count: int) -> None:
 
 
 def plan_batch(family: Any, batch: Batch, count: int) -> bool:
-    """Plan a batched body for every batch size, and pass the plan to the core.
-
-    Args:
-        family: What the core adds the plan to.
-        batch: The body.
-        count: The batch size at hand.
-
-    Returns:
-        False if there will be no plan now.
-    """
+    """See ``twofold.compiler.batches``, which looks for a saved plan first."""
     work = partial(_plan_batch, family, batch, count)
     if config.background_compile:
         name = batch.members[0][0].name
