@@ -24,7 +24,12 @@ from twofold.compiler.worker import Answer, Request, receive, send
 from twofold.config import config
 
 _START_SECONDS = 120.0
-_PROGRAM = "import sys; sys.path.extend({path!r}); from twofold.compiler.worker import serve; serve()"
+# Interrupts of the terminal are for the program, and go to its group of processes.
+_PROGRAM = """import os, sys
+os.setpgid(0, 0)
+sys.path.extend({path!r})
+from twofold.compiler.worker import serve
+serve()"""
 
 
 T = TypeVar("T")
@@ -106,7 +111,6 @@ class CompileProcess:
             bufsize=0,
             env=environment,
             cwd="/",
-            start_new_session=True,  # interrupts of the terminal are for the program
         )
         assert process.stdout is not None
         if not select.select([process.stdout], [], [], _START_SECONDS)[0]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import operator
 import os
@@ -17,7 +16,7 @@ from twofold.compiler.compile import TOTALS
 from twofold.compiler.jit import shared
 from twofold.compiler.lower.memory import finite_checks
 
-NICENESS = 10  # lower than the program, which may have a thread for each core, but high enough to finish
+NICENESS = 10  # where there is no policy for idle times
 _IDLE_SECONDS = 30.0
 
 
@@ -95,12 +94,14 @@ def _listen(requests: queue.SimpleQueue[bytes]) -> None:
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this process, and of a session of its own, by which Linux may schedule first."""
-    os.nice(NICENESS)
-    if os.getsid(0) != os.getpid():
-        return  # the session is that of a program
-    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
-        file.write(str(NICENESS))
+    """Leave processors that the program wants to it: a run on several waits for the last of them.
+
+    Linux weighs sessions before the policies of threads, so that this process stays in that of the program.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except (AttributeError, OSError):
+        os.nice(NICENESS)
 
 
 def serve() -> None:
