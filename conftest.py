@@ -29,7 +29,7 @@ def no_default_graph_is_left() -> Iterator[None]:
 def the_compiler_does_not_work_for_earlier_files() -> Iterator[None]:
     """Whoever waits for the compiler would wait until it has fused what tests of other files left behind."""
     yield
-    module = sys.modules.get("twofold.compiler.fusing")
+    module = sys.modules.get("twofold.compiler.requests")
     if module is not None:
-        for _, retry, _ in module._background.drop():
+        for _, retry, _ in module.background.drop():
             retry()

@@ -20,7 +20,7 @@ from twofold.ops.base import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_MODULES = 77
-MOST_FOR_A_PROGRAM = 136
+MOST_FOR_A_PROGRAM = 138
 MOST_OF_STATIC = 127
 FOREIGN = {"__future__", "atexit", "copy", "threading"}
 """What the package imports beside NumPy, what NumPy imports, and what finds an editable install."""
@@ -78,6 +78,27 @@ def test_a_small_program_that_is_compiled_needs_few_more(tmp_path: Path) -> None
         "print(json.dumps([own, 'twofold.compiler.compile' in own]))"
     )
     assert own[1] and len(own[0]) <= MOST_FOR_A_PROGRAM, own
+
+
+def test_a_program_whose_plans_are_saved_loads_no_planner(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        f"""import os, sys, json
+os.environ["TWOFOLD_CACHE_DIR"] = {str(tmp_path)!r}
+import twofold as torch
+layers = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
+for _ in range(6):
+    loss = layers(torch.ones(7, 3)).sum()
+    loss.backward()
+    loss.item()
+    torch.wait_for_compiler()
+print(json.dumps([torch.stats().fused, "twofold.compiler.compile" in sys.modules]))
+"""
+    )
+    again = f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')"
+    first, second = printed(again), printed(again)
+    assert first[1]
+    assert second == [first[0], False] and first[0] > 0
 
 
 @pytest.mark.parametrize("package", sorted(NAMES))

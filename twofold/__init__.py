@@ -141,7 +141,7 @@ if TYPE_CHECKING:
         get_autocast_gpu_dtype,
         is_autocast_cpu_enabled,
     )
-    from twofold.compiler.fusing import wait_for_compiler
+    from twofold.compiler.requests import wait_for_compiler
     from twofold.debug.anomaly import detect_anomaly
     from twofold.debug.draw import draw
     from twofold.debug.explain import explain

@@ -16,7 +16,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.amp.autocast_mode": (
             "get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled"
         ),
-        "twofold.compiler.fusing": "wait_for_compiler",
+        "twofold.compiler.requests": "wait_for_compiler",
         "twofold.debug.anomaly": "detect_anomaly",
         "twofold.debug.draw": "draw",
         "twofold.debug.explain": "explain",

@@ -168,10 +168,10 @@ for n in range(2, 6):
 
 def test_a_compile_that_fails_is_told(tmp_path: Path) -> None:
     program = """
-from twofold.compiler import fusing
+from twofold.compiler import linking
 def failing(trace):
     raise RuntimeError("no kernels today")
-fusing.compile_outlined = failing
+linking.compile_outlined = failing
 """
     lines = logged(tmp_path, STEP + program + "step(3), step(3)\nimport time\ntime.sleep(1)\n")
     told = "failed, operations run one by one: RuntimeError('no kernels today')"

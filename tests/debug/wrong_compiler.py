@@ -47,7 +47,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, always: bool = True) -> None:
             monkeypatch.setattr(linking, "graph_of_entry", graph_of_entry if right else swapped)
             return Trace.of(description)
 
-    monkeypatch.setattr(fusing, "Trace", Planted)
+    monkeypatch.setattr(linking, "Trace", Planted)
     monkeypatch.setattr(fusing, "saved_plans", Nothing)
     monkeypatch.setattr(portable_trace, "saved_plans", Nothing)
     _core.set_templates("off")

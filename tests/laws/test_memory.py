@@ -19,7 +19,7 @@ import pytest
 
 import twofold.ops  # noqa: F401  (registers all operations)
 from twofold.compiler.compile import compile_graph
-from twofold.compiler.fusing import wait_for_compiler
+from twofold.compiler.requests import wait_for_compiler
 from twofold.compiler.schedule.memory import plan
 from twofold.compiler.schedule.schedule import Schedule
 from twofold.ir.bind import input_node

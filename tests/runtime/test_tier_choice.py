@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import twofold as torch
-from twofold.compiler import fusing, trace_templates
+from twofold.compiler import fusing, linking, trace_templates
 from twofold.compiler.compile import FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
 
@@ -25,7 +25,7 @@ def total(x: torch.Tensor, scale: float) -> float:
 
 
 def test_other_sizes_without_a_plan_are_compiled_once_they_earned_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fusing, "template_trace", lambda *_: None)
+    monkeypatch.setattr(trace_templates, "template_trace", lambda *_: None)
     sizes = [torch.ones(rows, 11) for rows in range(2, 42)]
     torch.wait_for_compiler()  # it may be busy with what earlier tests ran
     before = torch.stats().fused
@@ -50,7 +50,7 @@ def test_a_slower_program_is_dropped_for_good(monkeypatch: pytest.MonkeyPatch) -
         made.instructions.append((0, (), (), 1, 1, 0, pause))
         return made
 
-    monkeypatch.setattr(fusing, "compile_outlined", with_a_pause)
+    monkeypatch.setattr(linking, "compile_outlined", with_a_pause)
     monkeypatch.setattr(
         fusing.PortableTrace, "request", lambda self: None
     )  # not by the process, nor from disk

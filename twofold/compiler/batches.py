@@ -91,7 +91,7 @@ def plan_batch(
         return True
     if saved_only:
         return False
-    from twofold.compiler.fusing import plan_batch as plan
+    from twofold.compiler.requests import plan_batch as plan
 
     return plan(family, batch, count)
 

@@ -14,11 +14,12 @@ import numpy
 from twofold import _core
 from twofold.cache import Cache
 from twofold.compiler.jit import Kernel, compile_kernels
-from twofold.compiler.lower.memory import MODE, staying_weights
+from twofold.compiler.lower.mode import MODE, staying_weights
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, possible_donations
 from twofold.compiler.schedule.loop_nests import BufferKey
 from twofold.compiler.schedule.schedule import Instruction, Schedule
+from twofold.compiler.totals import TOTALS
 from twofold.errors import TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
@@ -35,30 +36,6 @@ _KEY_BYTES = 4096  # of a key, roughly
 
 _kernels: Cache[Kernel] = Cache("kernel keys", 1, lambda key, kernel: _KEY_BYTES + kernel.nbytes)
 """Kernels by the key of their schedule, so that LLVM IR is made for new kernels only."""
-
-
-class Totals:
-    """Counts and times of planning and compiling for this process, in the worker too."""
-
-    plans = 0
-    fused = 0
-    bodies = 0
-    calls = 0
-    plan_seconds = 0.0
-    kernel_seconds = 0.0
-
-    def planned(self) -> tuple[int, float, float]:
-        """How many plans were made, and the seconds that these and their kernels took."""
-        return self.plans, self.plan_seconds, self.kernel_seconds
-
-    def add(self, plans: int, plan_seconds: float, kernel_seconds: float) -> None:
-        """Count plans that were made."""
-        self.plans += plans
-        self.plan_seconds += plan_seconds
-        self.kernel_seconds += kernel_seconds
-
-
-TOTALS = Totals()
 
 
 class NestedPrograms(NamedTuple):

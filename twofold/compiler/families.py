@@ -8,7 +8,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.compiler.compile import compile_graph
-from twofold.compiler.lower.memory import finite_checks
+from twofold.compiler.lower.mode import finite_checks
 from twofold.compiler.planned import planned
 from twofold.compiler.portable_program import Label
 from twofold.compiler.portable_template import ProgramTemplate

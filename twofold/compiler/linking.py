@@ -19,10 +19,10 @@ from twofold.compiler.compile import (
     compile_graphs,
 )
 from twofold.compiler.hoisted_values import hoist_values
-from twofold.compiler.lower.memory import MODE, staying_weights
+from twofold.compiler.lower.mode import MODE, staying_weights
 from twofold.compiler.portable_program import Label
+from twofold.compiler.portable_trace import infers
 from twofold.compiler.schedule.donation import matched, may_fail
-from twofold.config import config
 from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
 from twofold.ir.node import Node
@@ -152,16 +152,6 @@ class Trace:
         """The trace as a graph of calls of bodies, see ``transforms.outline``."""
         instances = [_instance_info(graph) for graph in self.graphs]
         return outline(self.input_types, instances, self.instructions, self.outputs, min_saved)
-
-
-def infers(description: tuple[Any, ...]) -> bool:
-    """Whether a trace neither computes gradients nor is to be differentiated: its weights are the same in many runs.
-
-    Only where all inputs fit into what is kept between runs is that of use.
-    """
-    if any(mask or getattr(op, "is_gradient", False) for _, _, op, _, mask, _ in description[1]):
-        return False
-    return sum(type_from_code(*type).nbytes for type in description[0]) <= 2 * config.cache_bytes
 
 
 def _forwarded_input(graph: Graph) -> int | None:

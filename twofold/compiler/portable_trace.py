@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import pickle
 import time
-from typing import Any, NamedTuple
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twofold import _core
-from twofold.compiler.linking import Trace, compile_outlined, infers
-from twofold.compiler.lower.memory import MODE
+from twofold.compiler.lower.mode import MODE
 from twofold.compiler.portable_program import PortableProgram
 from twofold.compiler.saved_plans import saved_plans
+from twofold.config import config
 from twofold.hashing import content_hash
 from twofold.ir.op import Op
+from twofold.ir.types import type_from_code
+
+if TYPE_CHECKING:
+    from twofold.compiler.linking import Trace
+
+
+def infers(description: tuple[Any, ...]) -> bool:
+    """Whether a trace neither computes gradients nor is to be differentiated: its weights are the same in many runs.
+
+    Only where all inputs fit into what is kept between runs is that of use.
+    """
+    if any(mask or getattr(op, "is_gradient", False) for _, _, op, _, mask, _ in description[1]):
+        return False
+    return sum(type_from_code(*type).nbytes for type in description[0]) <= 2 * config.cache_bytes
 
 
 class PortableTrace(NamedTuple):
@@ -25,7 +40,7 @@ class PortableTrace(NamedTuple):
         outputs: What the trace returns.
         steps: Positions of the instructions in the order in which they run.
         tells_finite: Whether its kernels report values that are not finite.
-        infers: Whether it computes without gradients, see ``linking.infers``.
+        infers: Whether it computes without gradients, see ``infers``.
     """
 
     input_types: list[Any]
@@ -50,15 +65,30 @@ class PortableTrace(NamedTuple):
         except Exception:  # whatever an object raises that cannot be pickled
             return None
 
-    def key(self, request: bytes | None) -> bytes | None:
-        """The key of its program in the disk cache."""
-        if request is None:
-            return None
-        operations = {id(types): (op, attrs) for _, op, attrs, types in self.entries}
-        return saved_plans().key("trace", tuple(operations.values()), content_hash(request).digest())
+    def key(self) -> bytes | None:
+        """The key of its program in the disk cache; None if attributes hold what has no text form."""
+        instances: dict[int, int] = {}
+        texts: list[Any] = []
+        calls = array("q")
+        for refs, op, attrs, types in self.entries:
+            number = instances.setdefault(id(types), len(texts))
+            if number == len(texts):
+                texts.append((op, attrs, tuple(types)))
+            calls.extend((number, len(refs), *refs))
+        calls.extend((len(self.outputs), *self.outputs, *self.steps))
+        return saved_plans().key(
+            "trace",
+            tuple(texts),
+            tuple(self.input_types),
+            content_hash(calls.tobytes()).digest(),
+            self.tells_finite,
+            self.infers,
+        )
 
     def trace(self) -> Trace:
         """The trace with the closed graphs of its op instances."""
+        from twofold.compiler.linking import Trace
+
         entries = [(None, refs, op, attrs, None, types) for refs, op, attrs, types in self.entries]
         return Trace.of((self.input_types, entries, self.outputs, self.steps), self.infers)
 
@@ -72,6 +102,8 @@ def compiled(request: bytes) -> tuple[PortableProgram, int]:
     Returns:
         The fused program, and the CPU time of compiling it in nanoseconds.
     """
+    from twofold.compiler.linking import compile_outlined
+
     start = time.thread_time_ns()
     trace: PortableTrace = pickle.loads(request)
     program = PortableProgram.of(compile_outlined(trace.trace()))

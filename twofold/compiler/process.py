@@ -11,17 +11,19 @@ import atexit
 import os
 import pickle
 import select
-import subprocess
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from twofold.compiler import worker as compile_worker
-from twofold.compiler.compile import TOTALS
 from twofold.compiler.jit import Jit, shared
-from twofold.compiler.lower.memory import MODE
+from twofold.compiler.lower.mode import MODE
+from twofold.compiler.totals import TOTALS
 from twofold.compiler.worker import Answer, Request, receive, send
 from twofold.config import config
+
+if TYPE_CHECKING:
+    import subprocess
 
 _START_SECONDS = 120.0
 # Interrupts of the terminal are for the program, and go to its group of processes.
@@ -95,6 +97,8 @@ class CompileProcess:
 
     def _start(self, jit: Jit) -> bool:
         """Start the worker; returns whether it runs this library. After a failure it is not started again."""
+        import subprocess
+
         self._fails = True
         name = os.path.basename(sys.executable or "")
         if not name.startswith(("python", "pypy")) or getattr(sys, "frozen", False):

@@ -12,7 +12,7 @@ from typing import Any
 from twofold.compiler.batches import Batch
 from twofold.compiler.compile import compile_graph
 from twofold.compiler.linking import Trace, compile_outlined
-from twofold.compiler.lower.memory import MODE
+from twofold.compiler.lower.mode import MODE
 from twofold.compiler.planned import planned
 from twofold.compiler.portable_template import ProgramTemplate
 from twofold.compiler.portable_trace import PortableTrace

@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from twofold.compiler.compile import TOTALS
 from twofold.compiler.jit import shared
-from twofold.compiler.lower.memory import finite_checks
+from twofold.compiler.lower.mode import finite_checks
+from twofold.compiler.totals import TOTALS
 
 NICENESS = 10  # where there is no policy for idle times
 _IDLE_SECONDS = 30.0

@@ -239,7 +239,7 @@ _LATE_HOOKS = {
     "locate_error": "twofold.runtime.argument_errors",
     "operator_method": "twofold.frontend.torch_function",
     "plan_batch": "twofold.compiler.batches",
-    "plan_trace": "twofold.compiler.fusing",
+    "plan_trace": "twofold.compiler.requests",
     "pullback_blocks": "twofold.transforms.derived",
     "pullback_chain": "twofold.transforms.derived",
     "pullback_rows": "twofold.transforms.derived",

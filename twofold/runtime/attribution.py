@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.compiler.linking import Trace, infers
 from twofold.compiler.lower.expression import operation_cost
-from twofold.compiler.lower.memory import staying_weights
+from twofold.compiler.lower.mode import staying_weights
 from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, RewriteLog, called

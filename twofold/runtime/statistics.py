@@ -7,8 +7,8 @@ from dataclasses import astuple, dataclass, field, fields
 from twofold import _core
 from twofold.cache import Cache
 from twofold.compiler import jit
-from twofold.compiler.compile import TOTALS
 from twofold.compiler.saved_plans import saved_plans
+from twofold.compiler.totals import TOTALS
 
 
 @dataclass(frozen=True)

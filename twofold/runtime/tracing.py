@@ -151,10 +151,10 @@ def specialise_error(op: Op, where: str) -> None:
 
 
 def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
-    """See ``compiler.fusing``."""
-    from twofold.compiler import fusing
+    """See ``compiler.requests``."""
+    from twofold.compiler import requests
 
-    return fusing.compile_trace(executable, wait, first, last)
+    return requests.compile_trace(executable, wait, first, last)
 
 
 def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:

@@ -27,7 +27,7 @@ from twofold.compiler.lower.gemm_kernel import (
     generic_text,
 )
 from twofold.compiler.lower.gemm_tile import SQUARE, TALL, WIDE, Tile, last_rows_work
-from twofold.compiler.lower.memory import MODE
+from twofold.compiler.lower.mode import MODE
 from twofold.dtypes import DType
 from twofold.ir.sizes import is_symbolic, look_up, maximum, minimum
 from twofold.ops.kernels import grain

@@ -7,12 +7,9 @@ that is not NaN. The search for first bad values asks for such kernels.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from twofold import dtypes
 from twofold.compiler.lower.complex import Complex, is_long
+from twofold.compiler.lower.mode import MODE
 from twofold.compiler.lower.values import LANES, SUFFIXES, Val, literal, llvm_type, suffix
 from twofold.dtypes import DType
 
@@ -20,40 +17,6 @@ _CODES = -(1 << 63)
 """Below a kernel's codes for infinity, 1, and NaN, 2."""
 
 _UNSIGNED = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
-
-
-class _Mode(threading.local):
-    on = False
-    weights_stay = False
-
-
-MODE = _Mode()
-"""Whether kernels that this thread writes tell what is not finite, and whether weights are laid out once."""
-
-
-@contextmanager
-def finite_checks(on: bool) -> Iterator[None]:
-    """Kernels that are written inside tell what is not finite if ``on``.
-
-    >>> with finite_checks(True):
-    ...     MODE.on
-    True
-    """
-    before, MODE.on = MODE.on, on
-    try:
-        yield
-    finally:
-        MODE.on = before
-
-
-@contextmanager
-def staying_weights(on: bool) -> Iterator[None]:
-    """Programs that are planned inside lay out inputs once for many runs if ``on``, so that this costs nothing."""
-    before, MODE.weights_stay = MODE.weights_stay, on
-    try:
-        yield
-    finally:
-        MODE.weights_stay = before
 
 
 def magnitude_dtype(dtype: DType) -> DType:

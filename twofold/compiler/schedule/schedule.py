@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.loopnest import LoopNest, typed_attributes
 from twofold.compiler.lower.loops import emit
-from twofold.compiler.lower.memory import MODE
+from twofold.compiler.lower.mode import MODE
 from twofold.compiler.schedule.affine_maps import NotAffine
 from twofold.compiler.schedule.blocks import split_reductions
 from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
