@@ -18,10 +18,11 @@ import twofold.dynet as dy
 from twofold import nn
 from twofold.nn import functional
 
-_WORDS, _CLASSES, _SAMPLES = 40, 5, 12
+_WORDS, _CLASSES, _SAMPLES = 2000, 5, 12  # as most tables, with more rows than the words of a step
 _WIDTH = 24
-_SIZES = (24, 24), (100, 128)
-"""Of embeddings and of what cells compute: equal and small, and others; between them plans of products differ."""
+_SIZES = (24, 24), (100, 128), (300, 150)
+"""Of embeddings and of what cells compute: equal and small, multiples of registers, those of Tai, Socher and Manning;
+between them plans of products differ."""
 
 _RANDOM = random.Random(0)
 
@@ -115,7 +116,7 @@ def vectors(embedded: int, width: int) -> Iterator[Step]:
             total = total + own
         return total / samples
 
-    for kind, samples in (("every", 40), ("root", 12), ("score", 5)):  # launches of many, some and few calls
+    for kind, samples in (("every", 120), ("root", 12), ("score", 5)):  # launches of many, some and few calls
         yield from training(net, lambda kind=kind, samples=samples: loss(kind, samples))
 
 
