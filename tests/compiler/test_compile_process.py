@@ -26,7 +26,8 @@ LONG = """
 import os, signal, sys, time
 import numpy
 import twofold as torch
-from twofold.compiler import fusing, linking
+from twofold.compiler import fusing, linking, process as client
+client._PATIENCE_SECONDS = 600.0  # however busy the machine is
 
 def long(count=120):
     x = torch.linspace(-1, 1, 50)
@@ -119,6 +120,25 @@ assert numpy.array_equal(long(140), y)
 """
 )
 
+STARVED = (
+    LONG
+    + """
+trained()
+first = fusing._process._process
+client._PATIENCE_SECONDS = 0.3
+first.send_signal(signal.SIGSTOP)  # as where the program leaves no processor idle
+expected = long(140)
+for _ in range(2):
+    long(140)
+torch.wait_for_compiler()
+second = fusing._process._process
+assert second.pid != first.pid and first.poll() is not None
+assert os.getpriority(os.PRIO_PROCESS, second.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+assert not hasattr(os, "SCHED_IDLE") or os.sched_getscheduler(second.pid) != os.SCHED_IDLE
+assert numpy.array_equal(long(140), expected)
+"""
+)
+
 FORKED = (
     LONG
     + """
@@ -196,6 +216,10 @@ def test_plans_for_all_sizes_and_of_batches_are_made_elsewhere_with_the_same_bit
 
 def test_a_process_that_is_killed_is_started_again_and_not_needed() -> None:
     run(KILLED)
+
+
+def test_a_worker_without_a_processor_is_replaced_by_one_that_shares_them() -> None:
+    run(STARVED)
 
 
 def test_a_forked_child_has_one_of_its_own() -> None:

@@ -13,7 +13,7 @@ import pickle
 import select
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from twofold.compiler import worker as compile_worker
 from twofold.compiler.jit import Jit, shared
@@ -26,16 +26,32 @@ if TYPE_CHECKING:
     import subprocess
 
 _START_SECONDS = 120.0
+_PATIENCE_SECONDS = 20.0
+"""How long the worker may wait for idle processors before another one shares them with the program."""
+
+_LEAST_SHARE = 0.2
+"""Of a processor, below which it waits."""
+
 # Interrupts of the terminal are for the program, and go to its group of processes.
 _PROGRAM = """import os, sys
 os.setpgid(0, 0)
 sys.path.extend({path!r})
 from twofold.compiler.worker import serve
-serve()"""
+serve({idle})"""
 
 
 T = TypeVar("T")
 S = TypeVar("S")
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process has had of processors; infinity where that is not known."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return float("inf")
 
 
 class CompileProcess:
@@ -44,6 +60,7 @@ class CompileProcess:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._fails = False
+        self._idle = True
         os.register_at_fork(after_in_child=self._forget)
         atexit.register(self.stop)
 
@@ -92,8 +109,22 @@ class CompileProcess:
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
         send(process.stdin.fileno(), request)
+        if self._waits_in_vain(process.pid, process.stdout):
+            self._idle = False
+            self.stop()
+            return self._ask(request, jit)
         found: Answer | None = pickle.loads(receive(process.stdout.fileno()))
         return found
+
+    def _waits_in_vain(self, pid: int, answers: IO[bytes]) -> bool:
+        """Wait for an answer; returns whether the worker got hardly any time of processors instead."""
+        while self._idle:
+            before = _processor_seconds(pid)
+            if select.select([answers], [], [], _PATIENCE_SECONDS)[0]:
+                return False
+            if _processor_seconds(pid) - before < _LEAST_SHARE * _PATIENCE_SECONDS:
+                return True
+        return False
 
     def _start(self, jit: Jit) -> bool:
         """Start the worker; returns whether it runs this library. After a failure it is not started again."""
@@ -109,7 +140,7 @@ class CompileProcess:
         if config.target_cpu:
             environment["TWOFOLD_TARGET_CPU"] = config.target_cpu
         self._process = process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _PROGRAM.format(path=path)],
+            [sys.executable, "-I", "-c", _PROGRAM.format(path=path, idle=self._idle)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import operator
 import os
@@ -16,7 +17,7 @@ from twofold.compiler.jit import shared
 from twofold.compiler.lower.mode import finite_checks
 from twofold.compiler.totals import TOTALS
 
-NICENESS = 10  # where there is no policy for idle times
+NICENESS = 10
 _IDLE_SECONDS = 30.0
 
 
@@ -93,20 +94,26 @@ def _listen(requests: queue.SimpleQueue[bytes]) -> None:
         os._exit(0)
 
 
-def _lower_priority() -> None:
-    """Leave processors that the program wants to it: a run on several waits for the last of them.
+def _lower_priority(idle: bool) -> None:
+    """Run when a processor is idle alone, else at low priority.
 
     Linux weighs sessions before the policies of threads, so that this process stays in that of the program.
     """
-    try:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    except (AttributeError, OSError):
-        os.nice(NICENESS)
+    if idle:
+        with contextlib.suppress(AttributeError, OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+            return
+    os.nice(NICENESS)
 
 
-def serve() -> None:
-    """Answer requests until the pipe is closed, or none comes for a while."""
-    _lower_priority()
+def serve(idle: bool = True) -> None:
+    """Answer requests until the pipe is closed, or none comes for a while.
+
+    Args:
+        idle: Whether this process is to run only when a processor is idle: a run of the program on all processors waits
+            for the last of them, and would for the one that this process has.
+    """
+    _lower_priority(idle)
     gc.disable()  # it takes a third of the time and finds little
     target = os.dup(1)
     os.dup2(2, 1)  # for what libraries print
