@@ -334,9 +334,17 @@ PyObject* prepare(PyObject* self, PyObject* tuple) {
   Py_RETURN_NONE;
 }
 
+// `check` is often a method of what holds the function. That lets go of it in a cycle: what is called is never null.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<PyFunction*>(self)->check);
+  return 0;
+}
+
 void dealloc(PyObject* self) {
   auto* function = reinterpret_cast<PyFunction*>(self);
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   std::erase(living_graphs(), function->graph);
   for (const auto& known : function->graph->specialisations) {
     account.bytes -= std::min(account.bytes, known->memory());
@@ -362,6 +370,7 @@ PyMethodDef methods[] = {
 
 PyType_Slot slots[] = {
     {Py_tp_dealloc, slot<dealloc>()},
+    {Py_tp_traverse, slot<traverse>()},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_members, members},
     {Py_tp_methods, methods},
@@ -501,7 +510,8 @@ PyObject* scalar_object(const Type* type, uint64_t bits) {
 }
 
 int add_function_type(PyObject* module) {
-  PyType_Spec spec = {"twofold._core.Function", sizeof(PyFunction), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+  PyType_Spec spec = {"twofold._core.Function", sizeof(PyFunction), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
   PyObject* type = PyType_FromSpec(&spec);
   if (!type) return -1;
   function_type = reinterpret_cast<PyTypeObject*>(type);

@@ -9,6 +9,7 @@
 #include "autocast.h"
 #include "background_run.h"
 #include "call_memo.h"
+#include "collection_pause.h"
 #include "declared.h"
 #include "free_blocks.h"
 #include "guard.h"
@@ -71,6 +72,7 @@ void tensor_dealloc(PyObject* self) {
   static PyTensor* waiting = nullptr;
   static bool destroying = false;
   auto* tensor = reinterpret_cast<PyTensor*>(self);
+  PyObject_GC_UnTrack(self);
   if (tensor->weak_references) PyObject_ClearWeakRefs(self);
   // Parents of a view are destroyed iteratively, through an intrusive list.
   tensor->weak_references = reinterpret_cast<PyObject*>(std::exchange(waiting, tensor));
@@ -82,6 +84,26 @@ void tensor_dealloc(PyObject* self) {
     destroy_tensor(next);
   }
   destroying = false;
+}
+
+// Dicts and lists let go of their items in a cycle. Those of a slot belong to the handle if nothing else leads to them.
+int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(tensor->dict);
+  const Value* value = tensor->value;
+  const GradientSlot* slot = value && value->references == 1 ? value->slot : nullptr;
+  if (!slot || slot->references != 1) return 0;
+  Py_VISIT(slot->hooks);
+  Py_VISIT(slot->call_hooks);
+  Py_VISIT(slot->metadata);
+  Py_VISIT(slot->after);
+  return 0;
+}
+
+void track(PyTensor* tensor) {
+  auto* self = reinterpret_cast<PyObject*>(tensor);
+  if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
 }
 
 View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs) {
@@ -181,8 +203,11 @@ PyObject* wrap(ValueRef value, PyTypeObject* type) {
     PyObject_Init(reinterpret_cast<PyObject*>(tensor), tensor_type);
     Py_DECREF(tensor_type);  // a block from the free list still holds its reference to the type
   } else {
-    tensor = reinterpret_cast<PyTensor*>((type ? type : tensor_type)->tp_alloc(type ? type : tensor_type, 0));
+    const CollectionPause pause;  // its caller may be in the middle of a trace
+    PyTypeObject* const made = type ? type : tensor_type;
+    tensor = reinterpret_cast<PyTensor*>(made->tp_alloc(made, 0));
     if (!tensor) return nullptr;
+    if (made == tensor_type) PyObject_GC_UnTrack(tensor);
   }
   tensor->value = value.take();
   tensor->view = nullptr;

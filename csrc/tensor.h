@@ -166,6 +166,9 @@ bool may_be_observed(PyTensor* tensor, const char* what);  // false with an erro
 PyObject* number_of(PyTensor* tensor);
 
 void tensor_dealloc(PyObject* self);
+int tensor_traverse(PyObject* self, visitproc visit, void* arg);
+// Lets the garbage collector visit a handle, as what a program has given it may refer to it: attributes, hooks. It visits no others.
+void track(PyTensor* tensor);
 // The default floating dtype.
 extern uint8_t default_float;
 extern bool any_standard;  // whether any tensor is or was

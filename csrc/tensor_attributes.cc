@@ -374,6 +374,18 @@ GradientSlot* watched_slot(Value* value) {
   return slot;
 }
 
+PyObject* get_dict(PyObject* self, void*) {
+  PyObject* found = PyObject_GenericGetDict(self, nullptr);
+  if (found) track(as_tensor(self));
+  return found;
+}
+
+int set_dict(PyObject* self, PyObject* dict, void*) {
+  const int status = PyObject_GenericSetDict(self, dict, nullptr);
+  if (!status) track(as_tensor(self));
+  return status;
+}
+
 PyObject* slot_object(PyObject* self, PyObject* flag) {
   const UsedValue value(current_value(as_tensor(self)));
   if (!value) return nullptr;
@@ -384,6 +396,7 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
   }
   GradientSlot* slot = watched_slot(value);
   if (!slot) return nullptr;
+  track(as_tensor(self));
   if (value->requires_grad && !value->is_leaf) slot->retains = slot->retains || flag == Py_True;
   return make_list(slot->hooks) ? Py_NewRef(slot->hooks) : nullptr;
 }
@@ -393,6 +406,7 @@ PyObject* call_state(PyObject* self, PyObject*) {
   const UsedValue value(current_value(as_tensor(self)));
   GradientSlot* slot = value ? watched_slot(value) : nullptr;
   if (!slot) return nullptr;
+  track(as_tensor(self));
   if (!slot->metadata) {
     PyObject* made = PyDict_New();
     if (slot->metadata) Py_XDECREF(made);
@@ -405,6 +419,7 @@ PyObject* after_hooks(PyObject* self, PyObject*) {
   const UsedValue value(current_value(as_tensor(self)));
   if (!value) return nullptr;
   GradientSlot* slot = slot_of(value);
+  track(as_tensor(self));
   return make_list(slot->after) ? Py_NewRef(slot->after) : nullptr;
 }
 
@@ -548,7 +563,7 @@ PyGetSetDef tensor_attributes[] = {
     {"_where", guarded<get_where>, nullptr, "file:line where this value was declared.", nullptr},
     {"_is_realised", guarded<get_realised>, nullptr, "Whether this value is in memory.", nullptr},
     {"_is_symbolic", guarded<get_symbolic>, nullptr, "Whether a placeholder stands above this value.", nullptr},
-    {"__dict__", spoiling<PyObject_GenericGetDict>, spoiling<PyObject_GenericSetDict>, "Attributes that the program has set.", nullptr},
+    {"__dict__", spoiling<get_dict>, spoiling<set_dict>, "Attributes that the program has set.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 

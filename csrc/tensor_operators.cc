@@ -256,8 +256,17 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords
   return alias;
 }
 
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  const int status = PyObject_GenericSetAttr(self, name, value);
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  if (tensor->dict) track(tensor);
+  return status;
+}
+
 PyType_Slot slots[] = {
     {Py_tp_dealloc, slot<tensor_dealloc>()},
+    {Py_tp_traverse, slot<tensor_traverse>()},
+    {Py_tp_setattro, slot<set_attribute>()},
     {Py_tp_new, slot<tensor_new>()},
     {Py_tp_repr, slot<represent>()},
     {Py_tp_str, slot<represent>()},
@@ -327,7 +336,7 @@ int add_tensor_type(PyObject* module) {
   }
   all[n++] = PyType_Slot{Py_tp_members, members};
   all[n] = PyType_Slot{0, nullptr};
-  PyType_Spec spec = {"twofold.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, all};
+  PyType_Spec spec = {"twofold.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, all};
   PyObject* type = PyType_FromSpec(&spec);
   if (!type) return -1;
   tensor_type = reinterpret_cast<PyTypeObject*>(type);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import linecache
+import weakref
 from operator import attrgetter
 from typing import Any
 
@@ -89,6 +90,7 @@ class GraphModule(Module):
         linecache.cache[file] = (len(made.src), None, made.src.splitlines(True), file)
         exec(compile(made.src, file, "exec"), space)
         type(self).forward = space["forward"]
+        weakref.finalize(space["forward"], linecache.cache.pop, file, None).atexit = False
         object.__setattr__(self, "_code", made.src)
         return made
 

@@ -213,12 +213,10 @@ class Body:
     def _observed(lowerer: Any, value: Any, operation: Operation) -> Any:
         if isinstance(value, Tensor):
             shown = [lowerer.value_of(source) for source in operation.sources]
-            observer = _OBSERVERS.setdefault(operation, Observer(operation.observe))  # type: ignore[arg-type]
-            value = apply("observed", lowerer.symbolic(value), *shown, attrs=(observer,))
+            if operation.observer is None:
+                operation.observer = Observer(operation.observe)  # type: ignore[arg-type]
+            value = apply("observed", lowerer.symbolic(value), *shown, attrs=(operation.observer,))
         return value
-
-
-_OBSERVERS: dict[Operation, Observer] = {}
 
 
 def trace_body(

@@ -73,6 +73,7 @@ class Operation:
         "number",
         "number_of",
         "observe",
+        "observer",
         "outputs",
         "pullback",
         "python",
@@ -106,6 +107,7 @@ class Operation:
         self.constant: Any = None
         self.variable: Any = None
         self.observe: Callable[..., None] | None = None
+        self.observer: Any = None  # ``observe`` in bodies of loops and choices
         self.python: Callable[..., Any] | None = None
         self.is_pure = False  # whether ``python`` does nothing but make its results of its arguments
         self.hosted: Any = None  # what ``python`` belongs to where it is given the run first
@@ -201,6 +203,7 @@ class Graph:
         self.notes: list[Any] = []  # see ``debug.declarations``
         self.declared: Any = None  # what the core has of the operations, see ``session.lowered_graphs``
         self.sequence_axes: Any = None  # see ``sequence.axes``
+        self.keras: Any = None  # what models keep beside it, see ``keras.state``
         _RECENT.append(self)
 
     @contextmanager
@@ -275,6 +278,9 @@ class Graph:
     def _unused(self, full: str, mark_as_used: bool = True) -> str:
         key = full.lower()
         count = self._names.get(key, 0)
+        mark_as_used = (
+            mark_as_used and not at_once()
+        )  # variables that live there may have one name, as in TensorFlow
         if mark_as_used:
             self._names[key] = count + 1
         found = full
@@ -425,8 +431,9 @@ class Graph:
         if made.type in self.gradient_overrides:
             made.gradient = self.gradient_overrides[made.type]
         made.number = len(self._operations)
-        self._operations.append(made)
-        self._by_name[made.name] = made
+        if not at_once():  # where a variable lives no longer than the program keeps it
+            self._operations.append(made)
+            self._by_name[made.name] = made
         note_declared(made)
 
     def captured(self, source: tuple[Operation, int]) -> tuple[Operation, int]:

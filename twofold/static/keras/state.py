@@ -18,19 +18,28 @@ from twofold.static.variables.variable import variables_initializer
 
 
 class _OfGraph:
-    """What belongs to a graph: how many layers have a name, and whether the graph trains."""
+    """What belongs to a graph, which has it: how many layers have a name, whether the graph trains, and a session."""
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
         self.phase: Any = None
+        self.session: Session | None = None
 
 
-_of_graphs: weakref.WeakKeyDictionary[Graph, _OfGraph] = weakref.WeakKeyDictionary()
+_graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
 _local = threading.local()
 
 
+def _of(graph: Graph) -> _OfGraph:
+    if graph.keras is None:
+        graph.keras = _OfGraph()
+        _graphs.add(graph)
+    found: _OfGraph = graph.keras
+    return found
+
+
 def _here() -> _OfGraph:
-    return _of_graphs.setdefault(get_default_graph(), _OfGraph())
+    return _of(get_default_graph())
 
 
 def learning_phase() -> Any:
@@ -70,16 +79,14 @@ def unique_name(name: str, first: int = 0) -> str:
     return f"{name}_{number}" if number else name
 
 
-_sessions: weakref.WeakKeyDictionary[Graph, Session] = weakref.WeakKeyDictionary()
-
-
 @example("count = tf.Variable(1.0)", "print(tf.keras.backend.get_session().run(count))", "1.0")
 def get_session() -> Session:
     """The default session, or one kept for the graph; variables that have no value get their first one."""
     graph = get_default_graph()
     session = get_default_session()
     if session is None or session.graph is not graph:
-        session = _sessions.get(graph) or _sessions.setdefault(graph, Session(graph=graph))
+        own = _of(graph)
+        session = own.session = own.session or Session(graph=graph)
     new = [one for one in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if one not in session._state]
     if new:
         session.run(variables_initializer(new))
@@ -88,11 +95,12 @@ def get_session() -> Session:
 
 def set_session(session: Session) -> None:
     """Let models of the session's graph run in it."""
-    _sessions[session.graph] = session
+    _of(session.graph).session = session
 
 
 def clear_session() -> None:
     """Begin with a new default graph, without models and sessions."""
-    _sessions.clear()
-    _of_graphs.clear()
+    for graph in list(_graphs):
+        graph.keras = None
+    _graphs.clear()
     reset_default_graph()
