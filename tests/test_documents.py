@@ -30,3 +30,12 @@ def test_what_a_page_names_is_there(page: Path) -> None:
         assert (page.parent / target).exists(), target
     for name in re.findall(r"`((?:csrc|tests|twofold|tools|bench)/[\w/]+(?:\.\w+)?)`", text):
         assert (ROOT / name).exists() or name == "twofold/ops/page_example.py", name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_function_stands_in_the_file_that_a_page_names(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for name, file in re.findall(r"`([\w:<>.]+)`\s+(?:in|of)\s+`([\w/]+\.(?:py|cc|h))`", text):
+        path = next(one for one in (ROOT / file, ROOT / "twofold" / file) if one.exists())
+        last = re.split(r"[.:]+", name.partition("<")[0])[-1]
+        assert re.search(rf"\b{last}\b", path.read_text(encoding="utf-8")), f"{name} in {file}"

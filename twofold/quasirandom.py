@@ -24,7 +24,7 @@ _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "sobol.
 _BITS = 30
 
 
-@functools.cache
+@functools.lru_cache(maxsize=8)
 def _direction_numbers(dimension: int) -> Any:
     """The direction numbers of the first dimensions as int64 ``[dimension, 30]``, the first with the highest bit.
 

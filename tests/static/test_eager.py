@@ -1,5 +1,8 @@
 """Operations computed at once; the expected values were recorded from TensorFlow 2.21, ``tf.compat.v1``."""
 
+import gc
+import weakref
+
 import numpy
 import pytest
 
@@ -384,3 +387,102 @@ def test_what_python_computes_is_computed_at_once(tmp_path):
     assert table.lookup(tf.constant(["y", "none"])).numpy().tolist() == [1, -1] and int(table.size()) == 2
     filled, empty = tf.sparse_fill_empty_rows(tf.SparseTensor([[1, 0]], [5], [3, 1]), 7)
     assert filled.values.numpy().tolist() == [7, 5, 7] and empty.numpy().tolist() == [True, False, True]
+
+
+def test_jacobians_of_rows():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x * x
+    close(tape.batch_jacobian(y, x), [[[3, 0], [0, 12]], [[27, 0], [0, 48]]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.stack([x[:, 0] * x[:, 1], x[:, 1], x[:, 0] ** 2], 1)
+    close(tape.batch_jacobian(y, x), [[[2, 1], [0, 1], [2, 0]], [[4, 3], [0, 1], [6, 0]]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.ones([2, 3]) * 2
+    assert lists(tape.batch_jacobian(y, x)) == [[[0, 0]] * 3] * 2
+    with pytest.raises(ValueError, match="first size"):
+        tape.batch_jacobian(tf.ones([3, 2]), x)
+
+
+def test_arrays_of_values_without_axes():
+    value = tf.constant(1.5)
+    assert numpy.asarray(value).shape == () and numpy.array(value, numpy.float64) == 1.5
+    assert numpy.float32(value) == 1.5 and numpy.stack([value, value]).tolist() == [1.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3])),
+        lambda: tf.reshape(tf.ones([3]), [2, 2]),
+        lambda: tf.add(tf.constant(1), tf.constant(1.0)),
+        lambda: tf.gather(tf.ones([3]), [5]).numpy(),
+    ],
+)
+def test_errors_are_of_arguments(wrong):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        wrong()
+
+
+def test_variables_are_freed():
+    graph = tf.get_default_graph()
+    variable = tf.Variable([1.0, 2.0])
+    freed = weakref.ref(variable)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(variable * variable)
+    close(tape.gradient(loss, variable), [2, 4])
+    del variable, tape, loss
+    gc.collect()
+    assert freed() is None and tf.global_variables() == [] and graph.get_operations() == []
+
+
+def test_steps_collect_nothing():
+    graph = tf.get_default_graph()
+    layer, variable = tf.layers.BatchNormalization(), tf.Variable([1.0, 2.0])
+    optimizer = tf.train.AdamOptimizer(0.1)
+
+    def loss():
+        rows = layer(tf.ones([3, 2]) * variable, training=True)
+        found = tf.losses.mean_squared_error(tf.zeros([3, 2]), rows * variable)
+        tf.losses.add_loss(found)
+        return found
+
+    counts = []
+    for _ in range(3):
+        optimizer.minimize(loss)
+        counts.append(sum(len(graph.get_collection(key)) for key in graph.get_all_collection_keys()))
+    assert counts[1] == counts[2] and not tf.losses.get_losses()
+
+
+def test_minimize_changes_the_variables_that_the_loss_reads():
+    read, other = tf.Variable(1.0), tf.Variable(1.0)
+    tf.train.GradientDescentOptimizer(0.25).minimize(lambda: read * read)
+    assert lists([read, other]) == [0.5, 1]
+
+
+def test_checkpoints_without_a_session(tmp_path):
+    variable, step = tf.Variable([1.0, 2.0]), tf.train.get_or_create_global_step()
+    saver = tf.train.Saver({"v": variable})
+    path = saver.save(None, str(tmp_path / "model"), global_step=step)
+    variable.assign([5.0, 6.0])
+    saver.restore(None, path)
+    assert lists(variable) == [1, 2] and path.endswith("model-0")
+
+
+def test_variables_are_numbers_and_conditions():
+    zero, half = tf.Variable(0.0), tf.Variable(1.5)
+    assert (bool(zero), bool(half), int(half), float(half), f"{half.numpy():.1f}") == (
+        False,
+        True,
+        1,
+        1.5,
+        "1.5",
+    )
+    with tf.Graph().as_default():
+        declared = tf.get_variable("v", [])
+        assert declared
+        with pytest.raises(tf.errors.OpError):
+            float(declared)

@@ -74,7 +74,7 @@ def _read(self: Tensor) -> numpy.ndarray:
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
-    array = self.numpy()
+    array = numpy.asarray(self.numpy())  # of TensorFlow's names a value without axes gives a number
     if dtype is not None and array.dtype != numpy.dtype(dtype):
         return array.astype(dtype)
     return array.copy() if copy else array
@@ -108,7 +108,9 @@ def _dlpack(
 ) -> Any:
     """A DLPack capsule on the memory of the tensor, made by NumPy, whose version may limit the options."""
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    return self.numpy().__dlpack__(**{name: value for name, value in options.items() if value is not None})
+    return numpy.asarray(self.numpy()).__dlpack__(
+        **{name: value for name, value in options.items() if value is not None}
+    )
 
 
 def _dlpack_device(self: Tensor) -> tuple[int, int]:

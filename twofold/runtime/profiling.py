@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -242,15 +243,10 @@ def _inside(record: Record, number: int, whole: Call, counts: dict[int, list[flo
     return made or [whole]
 
 
-_frames: dict[int, tuple[Frame, ...]] = {}
-
-
+@functools.lru_cache(maxsize=1 << 14)
 def frames_of(location: int) -> tuple[Frame, ...]:
     """The stack of a location, innermost frame first."""
-    found = _frames.get(location)
-    if found is None:
-        found = _frames[location] = tuple([Frame(*frame) for frame in _core.location_frames(location)])
-    return found
+    return tuple([Frame(*frame) for frame in _core.location_frames(location)])
 
 
 class Recording:

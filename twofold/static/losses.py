@@ -299,8 +299,9 @@ def cosine_distance(
 
 @example("tf.losses.add_loss(tf.constant(2.0))", "tf.losses.get_total_loss()", "2.0")
 def add_loss(loss: Any, loss_collection: str = GraphKeys.LOSSES) -> None:
-    """Put a loss in the collection of losses."""
-    get_default_graph().add_to_collection(loss_collection, loss)
+    """Put a loss in the collection of losses; none are collected where operations are computed at once."""
+    if not _at_once():
+        get_default_graph().add_to_collection(loss_collection, loss)
 
 
 @example("tf.losses.add_loss(tf.constant(2.0))", "tf.losses.get_losses()", "[np.float32(2.0)]")

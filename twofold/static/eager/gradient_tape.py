@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
+
+import numpy
 
 from twofold import _core
 from twofold.errors import ShapeError
@@ -19,7 +22,7 @@ from twofold.static.autodiff.gradients import UnconnectedGradients, gradients
 from twofold.static.graph.context import at_once, local, mode
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, get_default_graph
-from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.graph.tensor_shape import TensorShape, shape_text
 from twofold.static.variables.variable import Variable
 
 
@@ -163,21 +166,37 @@ class GradientTape:
         found = gradients(ys, sources, seeds)
         return [part if self._watches(item) else None for part, item in zip(found, sources)]
 
-    def jacobian(self, target: Any, sources: Any, unconnected_gradients: str = "none") -> Any:
-        """The derivatives of each element of one ``target`` by ``sources``: shapes behind each other."""
-        values, _, structure = flatten(sources, "sources")
-        y = as_tensor(target)
+    def _rows(self, what: str, y: Tensor, sources: Sequence[Any], across: int, unconnected: str) -> list[Any]:
+        """For each index behind the first ``across`` axes of ``y`` the derivatives by ``sources``, summed over those."""
         if not at_once():
             raise RuntimeError(
-                f"jacobian: of declared tensors it is not offered, at {here()}. Use tf.hessians."
+                f"{what}: of declared tensors it is not offered, at {here()}. Use tf.hessians."
             )
         persistent, self._persistent = self._persistent, True
-        rows = []
-        size = ops.reshape(y, (-1,)).shape[0]
-        for k in range(size):
-            seed = ops.reshape(ops.cast(ops.equal(ops.arange(size), k), y.dtype), tuple(y.shape))
-            rows.append(self.gradient(y, values, seed, unconnected_gradients))
+        sizes = y.type_.shape
+        elements = numpy.broadcast_to(numpy.arange(prod(sizes[across:])).reshape(sizes[across:]), sizes)
+        found = []
+        for k in range(prod(sizes[across:])):
+            seed = ops.cast(_core.from_array(elements == k, False), y.dtype)
+            found.append(self.gradient(y, sources, seed, unconnected))
         self._persistent = persistent
+        return found
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: str = "none",
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivatives of each element of one ``target`` by ``sources``: shapes behind each other.
+
+        The last two parameters change nothing that is computed.
+        """
+        values, _, structure = flatten(sources, "sources")
+        y = as_tensor(target)
+        rows = self._rows("jacobian", y, values, 0, unconnected_gradients)
         found = [
             None
             if rows[0][k] is None
@@ -185,6 +204,39 @@ class GradientTape:
             for k in range(len(values))
         ]
         return unflatten(structure, found)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: str = "none",
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivatives of each row of ``target`` by the row of ``source`` that it is computed from.
+
+        Args:
+            target: A tensor ``[batch, ...]``.
+            source: A watched tensor ``[batch, ...]``.
+            unconnected_gradients: Changes nothing: where there is no path, the result is zeros.
+            parallel_iterations: Changes nothing that is computed.
+            experimental_use_pfor: Changes nothing that is computed.
+
+        Returns:
+            A tensor ``[batch, *target.shape[1:], *source.shape[1:]]``.
+
+        Raises:
+            ValueError: If the first sizes differ.
+        """
+        y = as_tensor(target)
+        sizes, inner = y.type_.shape, as_tensor(source).type_.shape
+        if not sizes or sizes[:1] != inner[:1]:
+            raise ValueError(
+                f"batch_jacobian: target {shape_text(sizes)} and source {shape_text(inner)}, at {here()}. Give both "
+                "the same first size."
+            )
+        rows = self._rows("batch_jacobian", y, [source], 1, "zero")
+        return ops.reshape(stack([row for (row,) in rows], axis=1), (*sizes, *inner[1:]))
 
 
 class TensorSpec:

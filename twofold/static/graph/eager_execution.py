@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.errors import TwofoldError, at_operation
+from twofold.errors import TwofoldError, as_invalid, at_operation
 from twofold.runtime.tracing import here
 from twofold.static.graph.context import local
 from twofold.static.graph.graph import Tensor
@@ -59,7 +59,7 @@ def compute(
         made = body(*values, **named)
     except TwofoldError as error:
         shown = [str(item.type_) for item in inputs if isinstance(item, Tensor)]
-        raise at_operation(error, type, shown, here()) from None
+        raise as_invalid(at_operation(error, type, shown, here())) from None
     finally:
         local.in_body -= 1
     results = list(made) if isinstance(made, (list, tuple)) else [made]

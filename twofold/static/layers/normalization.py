@@ -15,6 +15,7 @@ from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.conditional import cond
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies
@@ -168,7 +169,8 @@ class _Layer:
                 what = f"batch_norm: zero_debias_moving_mean where a run tells is_training, at {here()}"
                 raise ArgumentError(what, "Give is_training as a bool.")
             for kept in self._updates(found[1:], momentum, debiased):
-                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, kept)
+                if not at_once():
+                    get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, kept)
         return found[0]
 
     def _updates(self, values: Sequence[Any], momentum: float, debiased: bool) -> list[Any]:

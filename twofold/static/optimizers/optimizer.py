@@ -187,7 +187,8 @@ class Optimizer:
             else:
                 with control_dependencies([self._finish(updates, "update")]):
                     made = group(assign_add(global_step, 1), name=scope)
-        graph.add_to_collection(GraphKeys.TRAIN_OP, made)
+        if not at_once():
+            graph.add_to_collection(GraphKeys.TRAIN_OP, made)
         return made
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
@@ -378,9 +379,8 @@ def _computed_at_once(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[An
     tape = import_module("twofold.static.eager.gradient_tape").GradientTape()
     with tape:
         value = loss()
-    chosen = (
-        trainable_variables() if var_list is None else as_list(var_list() if callable(var_list) else var_list)
-    )
+    given = tape.watched_variables() if var_list is None else var_list() if callable(var_list) else var_list
+    chosen = as_list(given)
     return list(zip(tape.gradient(value, chosen, grad_loss), chosen))
 
 

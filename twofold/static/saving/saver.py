@@ -18,6 +18,7 @@ from twofold.errors import GraphError
 from twofold.files import atomic_write
 from twofold.runtime.tracing import here
 from twofold.static.errors import NotFoundError
+from twofold.static.graph.context import at_once
 from twofold.static.saving.tensor_bundle import clean_bundle, read_bundle, write_bundle
 from twofold.static.variables.variable import Variable, global_variables
 
@@ -184,7 +185,8 @@ class Saver:
         A missing directory is made.
 
         Args:
-            sess: the session that holds the values.
+            sess: the session that holds the values; None where operations are computed at once, where no graph is
+                written.
             save_path: the path, to which endings are added.
             global_step: a number or tensor, added to the path as ``-step``.
             latest_filename: name of the state file (``checkpoint``).
@@ -205,7 +207,9 @@ class Saver:
             raise ValueError(f"Saver.save: save_debug_info is not offered, at {here()}. Leave it out.")
         if global_step is not None:
             is_number = isinstance(global_step, (int, numpy.integer))
-            step = global_step if is_number else int(sess.run(global_step))
+            step = (
+                global_step if is_number else int(global_step.numpy() if at_once() else sess.run(global_step))
+            )
             save_path = f"{save_path}-{self._step.format(step)}"
         tensors = {name: self._value(sess, name, v) for name, v in self._variables.items()}
         for name, variable in self._variables.items():
@@ -214,7 +218,7 @@ class Saver:
                 tensors[power] = (float32, numpy.array(base ** (steps + 1), numpy.float32))
         os.makedirs(os.path.dirname(save_path) or ".", exist_ok=True)
         write_bundle(save_path, tensors)
-        if write_meta_graph:
+        if write_meta_graph and not at_once():
             message = self._described(
                 import_module("twofold.static.graph_def.meta_graph").meta_graph_of(sess.graph)
             )
@@ -226,7 +230,7 @@ class Saver:
 
     @staticmethod
     def _value(sess: Any, name: str, variable: Variable) -> tuple[Any, numpy.ndarray]:
-        value = sess._value_of(variable)
+        value = variable.current() if at_once() else sess._value_of(variable)
         if value.dtype is string:
             raise ValueError(f"Saver.save: '{name}' holds strings, at {here()}. Leave it out with var_list.")
         return value.dtype, value.detach().numpy()
@@ -249,7 +253,7 @@ class Saver:
         write_file(state, ("\n".join(lines) + "\n").encode())
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Give the variables the values of a checkpoint.
+        """Give the variables in ``sess``, None where operations are computed at once, the values of a checkpoint.
 
         Raises ValueError where there is none, NotFoundError for one that lacks a variable, GraphError for one that is
         damaged or has another dtype for it.
@@ -276,7 +280,11 @@ class Saver:
             if self._reshape and min(shape, default=0) >= 0 and array.size == numpy.prod(shape):
                 array = array.reshape(shape)
             found[variable] = variable.checked(_core.from_array(array, False, dtype.code))
-        sess._state.update(found)
+        if at_once():
+            for variable, value in found.items():
+                variable.assign(value)
+        else:
+            sess._state.update(found)
 
 
 def _steps(powers: Mapping[str, float], tensors: Mapping[str, Any]) -> int:

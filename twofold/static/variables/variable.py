@@ -164,7 +164,8 @@ class Variable(metaclass=_Created):
         keys = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
-        graph.add_to_collections(keys, self)
+        if collections is not None or not at_once():
+            graph.add_to_collections(keys, self)
 
     @property
     def _ref(self) -> Tensor:
@@ -187,6 +188,15 @@ class Variable(metaclass=_Created):
     def numpy(self) -> Any:
         """The value as an array, where operations are computed at once."""
         return self.current().detach().numpy()
+
+    def __bool__(self) -> bool:
+        return self.now is None or bool(self.current())
+
+    def __int__(self) -> int:
+        return int(self._ref)
+
+    def __float__(self) -> float:
+        return float(self._ref)
 
     @property
     def name(self) -> str:

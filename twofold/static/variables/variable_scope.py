@@ -16,6 +16,7 @@ from twofold.static import initializers
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.api.signatures import takes
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.context import at_once
 from twofold.static.graph.devices import check_device
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, get_default_graph
@@ -399,6 +400,10 @@ def _new_variable(
             f"get_variable: shape {TensorShape(shape)} beside a value for variable '{full}', at {here()}. "
             "The value has a shape; leave out the other."
         )
+    if at_once() and options.get("collections") is None:
+        options["collections"] = [
+            GraphKeys.GLOBAL_VARIABLES
+        ]  # the graph keeps it for those that ask for its name
     with graph.name_scope(None):
         return Variable(value, name=full, dtype=dtype if callable(initializer) else None, **options)
 
