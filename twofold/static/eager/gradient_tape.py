@@ -167,7 +167,7 @@ class GradientTape:
         return [part if self._watches(item) else None for part, item in zip(found, sources)]
 
     def _rows(self, what: str, y: Tensor, sources: Sequence[Any], across: int, unconnected: str) -> list[Any]:
-        """For each index behind the first ``across`` axes of ``y`` the derivatives by ``sources``, summed over those."""
+        """For each index behind the first ``across`` axes of ``y`` the derivatives of the sum over these axes."""
         if not at_once():
             raise RuntimeError(
                 f"{what}: of declared tensors it is not offered, at {here()}. Use tf.hessians."
