@@ -486,3 +486,34 @@ def test_variables_are_numbers_and_conditions():
         assert declared
         with pytest.raises(tf.errors.OpError):
             float(declared)
+
+
+def test_derivatives_by_variables_that_are_assigned_inside():
+    variable, watched = tf.Variable(2.0), tf.Variable(3.0, trainable=False)
+    with tf.GradientTape() as tape:
+        y = variable * variable
+        variable.assign(10.0)
+        z = y * variable
+    close([z, tape.gradient(z, variable)], [40, 44])
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        y = watched * watched
+        watched.assign(5.0)
+        z = y * watched
+    close([z, tape.gradient(z, watched)], [45, 39])
+    with tf.GradientTape() as outer:
+        outer.watch(watched)
+        with tf.GradientTape() as inner:
+            inner.watch(watched)
+            y = watched**3
+        z = inner.gradient(y, watched) + watched
+    close(outer.gradient(z, watched), 31)
+
+
+def test_derivatives_pass_through_functions_of_python():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y, z = tf.py_function(lambda a: [a * a, a + 1], [x], [tf.float32, tf.float32])
+        total = y + 2 * z
+    close([y, z, tape.gradient(total, x)], [9, 4, 8])

@@ -79,7 +79,7 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent, self._automatic = persistent, watch_accessed_variables
         self._watched: list[Any] = []
-        self._read: dict[Variable, None] = {}
+        self._read: dict[Variable, list[Any]] = {}  # the values that were read, another one after each assignment
         self._mode: Any = None
         self._used = False
 
@@ -99,6 +99,8 @@ class GradientTape:
         for item in flatten(tensor, "tensor")[0]:
             self._watched.append(item)
             if at_once():
+                if isinstance(item, Variable):
+                    self._read.setdefault(item, [])
                 value = as_tensor(item)
                 if value.dtype.is_differentiable and not value.requires_grad:
                     value.requires_grad_(True)
@@ -147,8 +149,8 @@ class GradientTape:
         return not source.is_leaf if at_once() else True
 
     def _at_once(self, ys: Sequence[Any], sources: Sequence[Any], seeds: Any) -> list[Any]:
-        watched = [as_tensor(item) for item in sources if self._watches(item)]
-        watched = [value for value in watched if value.requires_grad]
+        values = [self._values_of(item) if self._watches(item) else [] for item in sources]
+        watched = list({id(one): one for of_one in values for one in of_one if one.requires_grad}.values())
         roots = [k for k, y in enumerate(ys) if y.requires_grad]
         if not watched or not roots:
             return [None] * len(sources)
@@ -158,7 +160,12 @@ class GradientTape:
             [ys[k] for k in roots], watched, given, retain_graph=True, create_graph=again, allow_unused=True
         )
         by_value = {id(value): part for value, part in zip(watched, found)}
-        return [by_value.get(id(as_tensor(item))) for item in sources]
+        parts = [[by_value[id(one)] for one in of_one if by_value.get(id(one)) is not None] for of_one in values]
+        return [sum(of_one[1:], of_one[0]) if of_one else None for of_one in parts]
+
+    def _values_of(self, source: Any) -> list[Any]:
+        """The value of a source; of a variable all that were read."""
+        return (isinstance(source, Variable) and self._read.get(source)) or [as_tensor(source)]
 
     def _declared(self, ys: Sequence[Any], sources: Sequence[Any], seeds: Any) -> list[Any]:
         if all(not self._watches(item) for item in sources):

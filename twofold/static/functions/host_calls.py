@@ -169,8 +169,14 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
     """The results of a Python function of tensors with values, called once in each run that needs them.
 
     As ``py_func``, but the function takes tensors, whose ``numpy()`` are their values, and what it calls of ``tf`` is
-    computed at once. No derivative passes through it.
+    computed at once. Derivatives pass through it where its arguments are computed at once, too, but not in a graph.
     """
+    if at_once():
+        given = [convert_to_tensor(item) for item in inp]
+        several, found = isinstance(Tout, (list, tuple)), followed(func, *given)
+        dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]
+        results = [convert_to_tensor(one, dtype) for one, dtype in zip(found if several else [found], dtypes)]
+        return (results or None) if several else results[0]
 
     def called(*arrays: Any) -> Any:
         with computed_at_once():

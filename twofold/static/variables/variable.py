@@ -178,8 +178,13 @@ class Variable(metaclass=_Created):
                 f"variable {self.describe()} was made {'in a graph' if self.now is None else 'outside of graphs'}, and "
                 f"is used elsewhere, at {here()}. Make it where it is used."
             )
-        for read in local.tapes if self.trainable else ():
-            read[self] = None
+        watching = [read for read in local.tapes if self.trainable or self in read]
+        if watching and self.dtype.kind == "f" and not self.now.requires_grad:
+            self.now = leaf(self.now, True)
+        for read in watching:
+            values = read.setdefault(self, [])
+            if not values or values[-1] is not self.now:
+                values.append(self.now)
         return self.now
 
     def _as_graph_element(self) -> Tensor:
