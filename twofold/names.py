@@ -250,17 +250,19 @@ NAMES: dict[str, dict[str, str]] = {
             "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner "
             "variable_axis_size_partitioner"
         ),
+        "twofold.static.variables.resources": (
+            "disable_resource_variables enable_resource_variables resource_variables_enabled"
+        ),
         "twofold.static.variables.scatter_updates": (
             "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
             "scatter_nd_update scatter_nd_add scatter_nd_sub"
         ),
         "twofold.static.variables.synchronization": "VariableAggregation VariableSynchronization",
         "twofold.static.variables.variable": (
-            "Variable all_variables assign assign_add assign_sub disable_resource_variables "
-            "enable_resource_variables global_variables global_variables_initializer "
-            "initialize_all_variables initialize_local_variables initialize_variables local_variables "
-            "local_variables_initializer model_variables moving_average_variables "
-            "resource_variables_enabled trainable_variables variables_initializer"
+            "Variable all_variables assign assign_add assign_sub global_variables "
+            "global_variables_initializer initialize_all_variables initialize_local_variables "
+            "initialize_variables local_variables local_variables_initializer model_variables "
+            "moving_average_variables trainable_variables variables_initializer"
         ),
         "twofold.static.variables.variable_scope": (
             "AUTO_REUSE VariableScope get_local_variable get_variable get_variable_scope make_template "

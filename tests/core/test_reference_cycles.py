@@ -9,7 +9,7 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from twofold import nn
-from twofold.static.graph.graph import _RECENT
+from twofold.static.graph.context import RECENT
 
 
 class Marker:
@@ -21,7 +21,7 @@ def is_freed(build):
     watched = weakref.ref(marker)
     build(marker)
     del marker
-    _RECENT.clear()
+    RECENT.clear()
     gc.collect()
     return watched() is None
 
@@ -142,3 +142,18 @@ def test_the_text_of_a_traced_function_goes_with_it():
     torch.ones(2).sum().item()
     gc.collect()
     assert not lines()
+
+
+def test_few_graphs_of_large_constants_are_kept():
+    graphs = []
+    with torch.config.scoped(cache_bytes=1 << 20):
+        for k in range(8):
+            with tf.Graph().as_default() as graph:
+                graphs.append(weakref.ref(graph))
+                tf.constant(float(k), shape=[1 << 15])
+            del graph
+        gc.collect()
+        assert sum(one() is not None for one in graphs) <= 3
+        tensor = tf.constant(1.0) + 2.0
+        with tf.Session(graph=tensor.graph) as session:
+            assert session.run(tensor) == 3

@@ -241,6 +241,11 @@ if TYPE_CHECKING:
         min_max_variable_partitioner,
         variable_axis_size_partitioner,
     )
+    from twofold.static.variables.resources import (
+        disable_resource_variables,
+        enable_resource_variables,
+        resource_variables_enabled,
+    )
     from twofold.static.variables.scatter_updates import *  # noqa: F403
     from twofold.static.variables.synchronization import VariableAggregation, VariableSynchronization
     from twofold.static.variables.variable import (
@@ -249,8 +254,6 @@ if TYPE_CHECKING:
         assign,
         assign_add,
         assign_sub,
-        disable_resource_variables,
-        enable_resource_variables,
         global_variables,
         global_variables_initializer,
         initialize_all_variables,
@@ -260,7 +263,6 @@ if TYPE_CHECKING:
         local_variables_initializer,
         model_variables,
         moving_average_variables,
-        resource_variables_enabled,
         trainable_variables,
         variables_initializer,
     )

@@ -79,7 +79,9 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent, self._automatic = persistent, watch_accessed_variables
         self._watched: list[Any] = []
-        self._read: dict[Variable, list[Any]] = {}  # the values that were read, another one after each assignment
+        self._read: dict[
+            Variable, list[Any]
+        ] = {}  # the values that were read, another one after each assignment
         self._mode: Any = None
         self._used = False
 
@@ -159,8 +161,8 @@ class GradientTape:
         found = grad(
             [ys[k] for k in roots], watched, given, retain_graph=True, create_graph=again, allow_unused=True
         )
-        by_value = {id(value): part for value, part in zip(watched, found)}
-        parts = [[by_value[id(one)] for one in of_one if by_value.get(id(one)) is not None] for of_one in values]
+        by_value = {id(value): part for value, part in zip(watched, found) if part is not None}
+        parts = [[by_value[id(one)] for one in of_one if id(one) in by_value] for of_one in values]
         return [sum(of_one[1:], of_one[0]) if of_one else None for of_one in parts]
 
     def _values_of(self, source: Any) -> list[Any]:

@@ -1,15 +1,24 @@
-"""What holds in a thread: default graphs and sessions, whether operations are computed at once, and who steps."""
+"""What holds in a thread: default graphs and sessions, whether operations are computed at once, and who steps.
+
+And the graphs that were made last: a handle has no room for a reference to its graph. Sessions, operations and
+variables have one; for programs that keep tensors alone, these are kept.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from twofold import _core
+from twofold.config import config
+
+RECENT: deque[Any] = deque()
+_MOST_RECENT, _LEAST_RECENT = 64, 2
 
 
 class _Local(threading.local):
@@ -18,7 +27,9 @@ class _Local(threading.local):
         self.sessions: list[Any] = []
         self.eager = False  # whether a function of a run computes its operations at once
         self.in_body = 0  # whether bodies of operations run, which declare to the core
-        self.tapes: list[dict[Any, list[Any]]] = []  # for each open tape the variables read, and their values then
+        self.tapes: list[
+            dict[Any, list[Any]]
+        ] = []  # for each open tape the variables read, and their values then
         self.noted: Any = None  # who notes what is declared, see ``debug.declarations``
 
 
@@ -46,6 +57,16 @@ class _Mode:
 
 local = _Local()
 mode = _Mode()
+
+
+def keep_recent(graph: Any) -> None:
+    """Keep a new graph, and let go of old ones where they are many, or have many bytes of constants."""
+    RECENT.append(graph)
+    most = config.cache_bytes // 4
+    while len(RECENT) > _MOST_RECENT or (
+        len(RECENT) > _LEAST_RECENT and sum([one.constant_bytes for one in RECENT]) > most
+    ):
+        RECENT.popleft()
 
 
 def note_declared(what: Any) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -24,7 +23,7 @@ from twofold.ir.types import TensorType
 from twofold.runtime.failures import describe_line
 from twofold.runtime.scopes import declaring
 from twofold.runtime.tracing import here
-from twofold.static.graph.context import at_once, local, note_declared
+from twofold.static.graph.context import at_once, keep_recent, local, note_declared
 from twofold.static.graph.devices import check_device, placed
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph_elements import Slot, check_kind, check_same_dtype, on_strings, operator_type
@@ -161,9 +160,6 @@ def _writer() -> Any:
     return import_module("twofold.static.graph_def.node_writer")
 
 
-# A handle has no room for a reference to its graph. Sessions, operations and variables have one; for programs
-# that keep tensors alone, the latest graphs are kept here.
-_RECENT: deque[Graph] = deque(maxlen=64)
 _OWNERS: weakref.WeakValueDictionary[int, Operation] = weakref.WeakValueDictionary()
 _INDEX_OF: dict[int, int] = {}
 
@@ -204,7 +200,8 @@ class Graph:
         self.declared: Any = None  # what the core has of the operations, see ``session.lowered_graphs``
         self.sequence_axes: Any = None  # see ``sequence.axes``
         self.keras: Any = None  # what models keep beside it, see ``keras.state``
-        _RECENT.append(self)
+        self.constant_bytes = 0
+        keep_recent(self)
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
@@ -403,6 +400,8 @@ class Graph:
         made = Operation(self, type, own)
         for part, value in parts.items():
             setattr(made, part, value)
+        if made.constant is not None:
+            self.constant_bytes += made.constant.type_.nbytes
         with declaring(made.name):  # so locations tell operations on one line apart
             outputs = [_core.placeholder(type_) for type_ in types]
             made.location = _core.location_of(outputs[0]) if outputs else 0
@@ -519,16 +518,6 @@ def owner_of(tensor: Tensor) -> tuple[Operation, int] | None:
     key = _core.value_key(tensor)
     found = _OWNERS.get(key)
     return None if found is None else (found, _INDEX_OF[key])
-
-
-def _declared_equal(tensor: Tensor, other: Any) -> Any:
-    """Whether ``other`` is the same tensor of a graph, as TensorFlow 1 compares; NotImplemented for one of no graph."""
-    if owner_of(tensor) is None:
-        return NotImplemented
-    return isinstance(other, Tensor) and _core.value_key(tensor) == _core.value_key(other)
-
-
-_core.set_hook("declared_equal", _declared_equal)
 
 
 def operation_of(tensor: Tensor) -> Operation:

@@ -92,6 +92,13 @@ def _set_shape(self: Tensor, shape: Any) -> None:
         _core.set_type(self, tensor_type(self.dtype, narrowed_sizes(self.type_.shape, shape)))
 
 
+def _declared_equal(tensor: Tensor, other: Any) -> Any:
+    """Whether ``other`` is the same tensor of a graph, as TensorFlow 1 compares; NotImplemented for one of no graph."""
+    if owner_of(tensor) is None:
+        return NotImplemented
+    return isinstance(other, Tensor) and _core.value_key(tensor) == _core.value_key(other)
+
+
 def _getitem(self: Tensor, key: Any) -> Any:
     if self._is_symbolic and not local.in_body and owner_of(self) is not None:
         return strided_slice_of(self, key)
@@ -202,6 +209,7 @@ def _limits(dtype: DType) -> tuple[Any, Any]:
 def install() -> None:
     """Put everything on the tensor and dtype types, and have define-by-run's control flow declare."""
     DECLARING.append(InGraph())
+    _core.set_hook("declared_equal", _declared_equal)
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor"):
         setattr(
             Tensor, f"__i{name}__", _in_place(getattr(Tensor, f"__{name}__"), getattr(Tensor, f"__i{name}__"))
