@@ -58,7 +58,7 @@ class Activation:
                 yield from item.child.calls()
 
     def is_repeated(self, site: Site, call: Call | None, what: Any) -> bool:
-        """Whether what happens once more at the last site is another round, or another call of the function.
+        """Whether what happens once more at the last site is another iteration, or another call of the function.
 
         Either would begin with what the present one began with. A value that is taken apart is one call.
         """
@@ -80,7 +80,7 @@ class Activation:
         same = call.operands[0] == before.operands[0]
         expression = position.expression
         if isinstance(expression, (ast.For, ast.AsyncFor)):
-            return same  # the rows of other tensors are read in the same round
+            return same  # the rows of other tensors are read in the same iteration
         apart = (call.op.is_view and len(call.operands) > 1) or isinstance(expression, (ast.Tuple, ast.List))
         return not (apart and same)
 

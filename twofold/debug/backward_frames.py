@@ -145,7 +145,7 @@ class BackwardFrames:
 
     @staticmethod
     def _turn(writer: FrameWriter, before: Stop, stop: Stop) -> None:
-        """Between two statements: the headers of the loops that were gone round; the variables as they were then."""
+        """Between two statements: the headers of the loops that were repeated; the variables as they were then."""
         around = [] if stop.site is None else loops_around(stop.site)
         number = dict(before.passes)
         earlier = [loop for loop, k in stop.passes if loop in around and number.get(loop, k) != k]
@@ -153,7 +153,7 @@ class BackwardFrames:
             before.site is not None and stop.site is not None and stop.site.offset >= before.site.offset
         )
         # another iteration of a loop has come to the ends of the loops inside
-        gone_round = around[: max(map(around.index, earlier)) + 1] if earlier else around[:is_later]
+        repeated = around[: max(map(around.index, earlier)) + 1] if earlier else around[:is_later]
         for name in [one for one in writer.scope.names if one not in stop.names]:
             del writer.scope.names[name]
             writer.bound.pop(name, None)
@@ -162,8 +162,8 @@ class BackwardFrames:
             if writer.scope.names.get(name) != held:
                 writer.scope.names[name] = held
                 writer.assign(name, held)
-        if gone_round:
-            for loop in reversed(gone_round):
+        if repeated:
+            for loop in reversed(repeated):
                 writer.header(loop)
         elif stop.site is not None and comprehension_around(stop.site) is not None:
             writer.once_more(_position_of(stop).line)

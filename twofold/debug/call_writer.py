@@ -214,7 +214,7 @@ class CallWriter(FrameWriter):
                 self.generators.pop(one, None)
         elif isinstance(expression, (ast.For, ast.AsyncFor)):
             made = self.iterated.setdefault(expression, [])
-            if self.rounds.number.get(expression) == 0 and (owner, source) not in made:
+            if self.iterations.number.get(expression) == 0 and (owner, source) not in made:
                 owner.generators.pop(source, None)
                 self.returned.pop(source, None)
             made += [(owner, source)] if (owner, source) not in made else []

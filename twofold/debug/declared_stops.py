@@ -48,7 +48,7 @@ def _insert(calls: list[Call], stop: Call, number: int) -> None:
 def _passes(activation: Activation, stop: Call) -> Iterator[list[Item]]:
     """What the activations of the function of a breakpoint do, each time they come by it."""
     if activation.code is stop.chain[-1].code:
-        yield from _rounds([item for item in activation.items if _leads_to(item, stop)], stop.chain[-1])
+        yield from _iterations([item for item in activation.items if _leads_to(item, stop)], stop.chain[-1])
     for item in activation.items:
         for below in [item.child, *item.parts]:
             if below is not None:
@@ -61,7 +61,7 @@ def _leads_to(item: Item, stop: Call) -> bool:
     return bool(calls) and calls[0].chain[:depth] == stop.chain[:depth]
 
 
-def _rounds(items: Sequence[Item], site: Site) -> Iterator[list[Item]]:
+def _iterations(items: Sequence[Item], site: Site) -> Iterator[list[Item]]:
     """Items, divided where a loop around a site has led back."""
     made: list[Item] = []
     for item in items:

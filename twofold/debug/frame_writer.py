@@ -9,8 +9,8 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twofold.debug.activations import Activation
+from twofold.debug.iterations import Iterations
 from twofold.debug.names import Held, Literal, Scope, numbers_of
-from twofold.debug.rounds import Rounds
 from twofold.debug.sites import Site
 from twofold.debug.source import Position, lines_of, position_of, rebound_names
 
@@ -65,7 +65,7 @@ class FrameWriter:
         self.body: list[ast.stmt] = []
         self.version = frames.storage.version  # of what the variables hold
         self.position = NOWHERE
-        self.rounds = Rounds(scope, frames.recording.given)
+        self.iterations = Iterations(scope, frames.recording.given)
         self.computed: set[ast.AST] = set()  # loops whose headers compute something
         self.statement = 0  # the number of the execution of a statement that is written
         self.passed = 0  # the line of the statement that was run last
@@ -78,7 +78,7 @@ class FrameWriter:
 
     def stop_at(self, site: Site | None) -> Stop:
         """The execution of a statement that is written now."""
-        passes = tuple((loop, self.rounds.number[loop]) for loop in self.rounds.loops)
+        passes = tuple((loop, self.iterations.number[loop]) for loop in self.iterations.loops)
         return Stop(self.above, self.code, site, self.scope.known(), passes)
 
     # Pieces of syntax, all at the present position

@@ -18,10 +18,10 @@ from twofold.debug.backward_frames import BackwardFrames
 from twofold.debug.cotangents import Cotangents
 from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop, Way
 from twofold.debug.handed import COLLECTS, GENERATOR, name_of
+from twofold.debug.iterations import count_of, element, element_names, loops_that_end
 from twofold.debug.names import Held, Scope, is_whole, numbers_of
 from twofold.debug.recording import STOP, Call, Recording
 from twofold.debug.results import settle
-from twofold.debug.rounds import count_of, element, element_names, loops_that_end
 from twofold.debug.sites import Site
 from twofold.debug.source import (
     COMPREHENSIONS,
@@ -173,7 +173,10 @@ class Writer(VariableWriter):
 
     def resume(self, before: Any, sent: Held = None) -> None:
         """Go on as a generator does where another activation has left it, with what was sent to it."""
-        self.rounds.loops, self.rounds.number = list(before.rounds.loops), dict(before.rounds.number)
+        self.iterations.loops, self.iterations.number = (
+            list(before.iterations.loops),
+            dict(before.iterations.number),
+        )
         self.last, self.passed, self.computed = before.last, before.passed, before.computed
         self.elements, self.generators = before.elements, before.generators
         self.iterated, self.times = before.iterated, before.times + 1
@@ -230,7 +233,7 @@ class Writer(VariableWriter):
 
     def _go_on(self, statement: Any) -> None:
         """What stands behind the last statement in the blocks that are left on the way to one."""
-        loop = self.rounds.loops[-1] if self.rounds.loops else None
+        loop = self.iterations.loops[-1] if self.iterations.loops else None
         if (
             self.last is None
             or statement is None
@@ -250,7 +253,7 @@ class Writer(VariableWriter):
         """What is between the statement before and an item: headers of loops, and copies."""
         around: list[Any] = loops_around(item.site)[::-1]  # type: ignore[arg-type]
         ended = [loop for loop in around if loop in self.iterated and self.is_fresh(loop, item)]
-        gone = self.rounds.gone_round(item, [loop for loop in around if loop not in ended])
+        gone = self.iterations.repeated(item, [loop for loop in around if loop not in ended])
         staying = around[: around.index(gone) + 1] if gone is not None else around
         if gone is None:
             self._go_on(statement)
@@ -259,22 +262,22 @@ class Writer(VariableWriter):
         self._elements(item, gone)
         if gone is not None:
             self._finish(gone, ast.Continue)
-            self._rounds(gone, self.rounds.number[gone] + 1, item, statement)
+            self._iterations(gone, self.iterations.number[gone] + 1, item, statement)
         for loop in around:
-            if loop not in self.rounds.loops:
+            if loop not in self.iterations.loops:
                 self._come_to(loop, loop.lineno)
-                self._rounds(loop, 0, item, statement)
-        self.rounds.loops = around
+                self._iterations(loop, 0, item, statement)
+        self.iterations.loops = around
         self._come_to(statement)
 
-    def _rounds(self, loop: Any, number: int, item: Item, statement: Any) -> None:
-        """The rounds of a loop from ``number`` to the one in which an item stands; those before compute nothing."""
-        for k in range(number, self.rounds.number_of(loop, number, item) + 1):
+    def _iterations(self, loop: Any, number: int, item: Item, statement: Any) -> None:
+        """The iterations of a loop from ``number`` to the one in which an item stands; those before compute nothing."""
+        for k in range(number, self.iterations.number_of(loop, number, item) + 1):
             self._round(loop, k, statement)
 
     def _round(self, loop: Any, number: int, statement: Any) -> None:
-        """The header of a loop as a round begins, and what it gives the target."""
-        self.rounds.number[loop] = number
+        """The header of a loop as an iteration begins, and what it gives the target."""
+        self.iterations.number[loop] = number
         self.passed = loop.lineno
         if isinstance(loop, ast.While) and loop in (statement, self.last):
             self.computed.add(loop)
@@ -285,16 +288,16 @@ class Writer(VariableWriter):
                 self.name(name, held)
 
     def _leave(self, around: Sequence[Any]) -> None:
-        """The ends of loops that are left, and their headers where they have no more rounds."""
-        for loop in reversed([one for one in self.rounds.loops if one not in around]):
-            if not self.rounds.is_left_early(loop) and self.last is not loop:
+        """The ends of loops that are left, and their headers where they have no more iterations."""
+        for loop in reversed([one for one in self.iterations.loops if one not in around]):
+            if not self.iterations.is_left_early(loop) and self.last is not loop:
                 self._finish(loop, ast.Continue, ast.Break)
-                for k in range(self.rounds.number[loop] + 1, count_of(loop, self.scope) or 0):
+                for k in range(self.iterations.number[loop] + 1, count_of(loop, self.scope) or 0):
                     self._round(loop, k, None)
                 if loop not in self.computed:
                     self.header(loop)
                 self._exhaust_all(loop)
-            self.rounds.loops.remove(loop)
+            self.iterations.loops.remove(loop)
             self.last = loop
 
     def _leave_blocks(self, statement: Any) -> None:
@@ -326,17 +329,17 @@ class Writer(VariableWriter):
             self.put(ast.Expr(ast.Call(ast.Name(writer.define(list(known)), ast.Load()), values, [])))
 
     def _finish(self, loop: Any, *jumps: type) -> None:
-        """What stands behind the last statement of a round, as far as ``jumps`` let the function come."""
+        """What stands behind the last statement of an iteration, as far as ``jumps`` let the function come."""
         code = self.code
         if code is not None and self.last is not None and self.last is not loop:
             self.pass_by(statements_after(code, self.last, loop), jumps)
 
     def _elements(self, item: Item | None, gone: Any) -> None:
-        """The rounds of a comprehension, whose line comes again with each of them and at its end."""
+        """The iterations of a comprehension, whose line comes again with each of them and at its end."""
         around = comprehension_around(item.site) if item is not None and item.site is not None else None
-        stood = self.rounds.comprehension
+        stood = self.iterations.comprehension
         again = item is not None and item.again and gone is None
-        self.rounds.comprehension = around
+        self.iterations.comprehension = around
         if stood is around and not again:
             return
         is_own = self.code is not None and self.code.co_name in COMPREHENSIONS
@@ -505,7 +508,9 @@ class Writer(VariableWriter):
             return held
         statement = self._way_out(code)
         inside = (
-            [] if statement is None else [one for one in self.rounds.loops if encloses(code, one, statement)]
+            []
+            if statement is None
+            else [one for one in self.iterations.loops if encloses(code, one, statement)]
         )
         self._leave(inside)
         self._leave_blocks(statement)
@@ -522,7 +527,7 @@ class Writer(VariableWriter):
         """The ``return`` that a function came to behind its last statement, or None."""
         last, stood = last_return(code), self.last
         ways = [one for one in returns_after(code, stood) if self.scope.held(one.value) is not None]
-        decided = {one: self.rounds.decide(conditions_of(code, one, stood)) for one in ways}
+        decided = {one: self.iterations.decide(conditions_of(code, one, stood)) for one in ways}
         ways = [one for one in ways if decided[one] is not False]
         if ways and decided[ways[0]]:
             return ways[0]

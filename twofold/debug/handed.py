@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
+from twofold.debug.iterations import element
 from twofold.debug.names import Held, Scope, is_whole
-from twofold.debug.rounds import element
 from twofold.debug.source import assigned_once, made_by
 
 _BY_POSITION = {"map": 0, "filter": 0, "starmap": 0, "reduce": 0, "accumulate": 1}

@@ -185,7 +185,7 @@ class Interpreter(Bodies):
             del error
 
     def _turned(self, number: int) -> bool:
-        """Twice true: an empty ``while`` loop goes round once, which is a step on the same line."""
+        """Twice true: an empty ``while`` loop runs once, which is a step on the same line."""
         self._turns[number] = self._turns.get(number, 0) + 1
         if self._turns[number] <= 2:
             return True

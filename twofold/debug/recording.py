@@ -225,7 +225,7 @@ class Recording:
             offsets, later = [one.offset for one in before], [one.offset for one in way]
             is_round = any(loop in around for loop in loops_around(way[0]))
             if is_round and (offsets > later or before == way):
-                break  # of the round before
+                break  # of the iteration before
             first -= 1
         return first
 

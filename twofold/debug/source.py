@@ -245,7 +245,7 @@ def statements_before(code: CodeType, statement: ast.AST) -> list[ast.stmt]:
 
 @functools.lru_cache(maxsize=4096)
 def is_passed(loop: ast.AST, site: Site) -> bool:
-    """Whether each round of a loop comes by a site, unless it is cut short."""
+    """Whether each iteration of a loop comes by a site, unless it is cut short."""
     return position_of(site).statement in getattr(loop, "body", ())
 
 
@@ -372,7 +372,7 @@ def conditions_of(code: CodeType, statement: ast.AST, stood: ast.AST | None) -> 
 
 
 def yields_after(code: CodeType, statement: Any) -> list[ast.Yield]:
-    """Where a function may yield in or behind a statement of it, going round the loops that this stands in."""
+    """Where a function may yield in or behind a statement of it, repeating the loops that this stands in."""
     file = file_of(code.co_filename)
     found = [one for one in _own_nodes(function_of(code)) if isinstance(one, ast.Yield)]
     begin, end = getattr(statement, "lineno", 0), getattr(statement, "end_lineno", None) or 0

@@ -13,9 +13,9 @@ from twofold.debug.activations import Item
 from twofold.debug.call_writer import CallWriter, Tensor
 from twofold.debug.effects import is_in_place, may_jump, may_write, writes
 from twofold.debug.frame_writer import HELPER, NOWHERE
+from twofold.debug.iterations import rows
 from twofold.debug.names import Held, Literal, is_known, is_whole
 from twofold.debug.recording import Call
-from twofold.debug.rounds import rows
 from twofold.debug.source import (
     ELEMENTWISE,
     SIMPLE,
@@ -136,7 +136,9 @@ class VariableWriter(CallWriter):
                     self.forget(
                         sorted(may_write(one, self.computes, jumps) & {*self.scope.names, *self.shown})
                     )
-            elif isinstance(one, ast.If) and (is_so := self.rounds.decide([(one.test, True)])) is not None:
+            elif (
+                isinstance(one, ast.If) and (is_so := self.iterations.decide([(one.test, True)])) is not None
+            ):
                 block = one.body if is_so else one.orelse
                 self.pass_by(block, jumps)
                 if block and isinstance(block[-1], jumps):

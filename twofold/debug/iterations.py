@@ -1,4 +1,4 @@
-"""The loops of a program that one of its functions stands in while it runs, and in which round of each."""
+"""The loops of a program that one of its functions stands in while it runs, and in which iteration of each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from twofold.debug.names import Held, Scope
 from twofold.debug.source import position_of
 
 
-class Rounds:
-    """Loops of one activation, outermost first, with the number of the round that each is in."""
+class Iterations:
+    """Loops of one activation, outermost first, with the number of the iteration that each is in."""
 
     def __init__(self, scope: Scope, given: dict[int, Any]) -> None:
         self.scope, self.given = scope, given
@@ -22,8 +22,8 @@ class Rounds:
         self.number: dict[Any, int] = {}
         self.comprehension: Any = None  # the one that the function stands in
 
-    def gone_round(self, item: Item, around: list[Any]) -> Any:
-        """The loop that has led back to an item: the innermost that, as far as is known, has another round."""
+    def repeated(self, item: Item, around: list[Any]) -> Any:
+        """The loop that has led back to an item: the innermost that, as far as is known, has another iteration."""
         shared = [loop for loop in around if loop in self.loops] if item.again else []
         for loop in reversed(shared):
             count = count_of(loop, self.scope)
@@ -32,7 +32,7 @@ class Rounds:
         return shared[-1] if shared else None
 
     def number_of(self, loop: Any, number: int, item: Item) -> int:
-        """The round that begins, ``number`` or, where that computes nothing, the later one that the item reads of."""
+        """The iteration that begins, ``number`` or, where that computes nothing, the later one that the item reads."""
         if item.call is None or isinstance(loop, ast.While):
             return number
         counted = self._counted(loop, item)
@@ -46,7 +46,7 @@ class Rounds:
         return number
 
     def _counted(self, loop: Any, item: Item) -> int | None:
-        """The round of a loop over ``range`` or ``enumerate`` whose number an operator reads."""
+        """The iteration of a loop over ``range`` or ``enumerate`` whose number an operator reads."""
         node = position_of(item.site).expression if item.site is not None else None
         if not isinstance(node, ast.BinOp) or len(item.call.operands) != 2:  # type: ignore[union-attr]
             return None
@@ -58,7 +58,7 @@ class Rounds:
         return None
 
     def decide(self, conditions: Sequence[tuple[ast.expr, bool]]) -> bool | None:
-        """Whether conditions on the numbers of rounds are what is given with them; None where that is not known."""
+        """Whether conditions on the numbers of iterations are what is given with them; None where that is not known."""
         known = {}
         for loop in [one for one in self.loops if isinstance(one, ast.For)]:
             numbers, counter = _numbers(loop.iter), _counter(loop)
@@ -76,7 +76,7 @@ class Rounds:
         return False if False in found else None if None in found else True
 
     def is_left_early(self, loop: Any) -> bool:
-        """Whether a loop that is left has more rounds, and so was left by ``break``."""
+        """Whether a loop that is left has more iterations, and so was left by ``break``."""
         if not _may_break(loop):
             return False
         count = count_of(loop, self.scope)
@@ -84,7 +84,7 @@ class Rounds:
 
 
 def _counter(loop: ast.For) -> str | None:
-    """The variable that counts the rounds of a loop, None where a round binds it to something else."""
+    """The variable that counts the iterations of a loop, None where an iteration binds it to something else."""
     target = loop.target.elts[0] if isinstance(loop.target, (ast.Tuple, ast.List)) else loop.target
     inside = [one for statement in loop.body for one in ast.walk(statement) if isinstance(one, ast.Name)]
     if not isinstance(target, ast.Name) or any(
@@ -111,7 +111,7 @@ def _reads(operands: Sequence[int], held: Held) -> bool:
 
 
 def count_of(loop: Any, scope: Scope) -> int | None:
-    """How many rounds a loop has, where that can be read off the program."""
+    """How many iterations a loop has, where that can be read off the program."""
     return _length(loop.iter, scope) if isinstance(loop, ast.For) else None
 
 
@@ -134,7 +134,7 @@ def _length(iterable: Any, scope: Scope) -> int | None:
 
 
 def element(iterable: Any, number: int, scope: Scope) -> Held:
-    """What a loop over an expression gives its target in a round, None where that is not known."""
+    """What a loop over an expression gives its target in an iteration, None where that is not known."""
     if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.args:
         name, arguments = iterable.func.id, iterable.args
         if name == "enumerate":
@@ -167,7 +167,7 @@ def element_names(
 
 
 def loops_that_end(generators: Sequence[ast.comprehension], number: int, scope: Scope, outer: Any) -> int:
-    """How many loops of a comprehension have another round, or end, behind ``number`` elements."""
+    """How many loops of a comprehension have another iteration, or end, behind ``number`` elements."""
     counts = _counts(generators, scope, outer)
     ends = 1
     for k in range(len(counts) - 1, 0, -1):
@@ -179,7 +179,7 @@ def loops_that_end(generators: Sequence[ast.comprehension], number: int, scope: 
 
 
 def _counts(generators: Sequence[ast.comprehension], scope: Scope, outer: Any) -> list[int | None]:
-    """The rounds of each loop of a comprehension; what the first goes over is evaluated outside."""
+    """The iterations of each loop of a comprehension; what the first goes over is evaluated outside."""
     around = outer.scope if outer is not None else scope
     return [
         None if one.ifs else _length(one.iter, scope if k else around) for k, one in enumerate(generators)
