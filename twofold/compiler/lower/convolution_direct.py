@@ -7,14 +7,18 @@ place of collected windows. Lines are copied to the stack, zeros around them, on
 
 from __future__ import annotations
 
+from twofold import dtypes
 from twofold.compiler.lower.builder import LANES, Val
-from twofold.compiler.lower.convolution_kernel import IMAGE, Kinds
+from twofold.compiler.lower.convolution_kernel import IMAGE, SUM_BYTES, Kinds
 from twofold.compiler.lower.convolution_windows import WindowWriter, copy_lines
 from twofold.compiler.lower.gemm_kernel import Epilogue
 from twofold.compiler.lower.gemm_tile import tile_functions
 
 MOST_FILTERS = 128
 """Most filters of a work item."""
+
+_FINISHED = LANES
+"""Positions that are finished at a time: their stores go on while the next ones are multiplied."""
 
 PARAMS = [
     *IMAGE, "c_batch", "c_row", "block_images", "image_blocks", "block_rows", "row_blocks", "block_filters",
@@ -50,11 +54,14 @@ class _Writer(WindowWriter):
     def __init__(self, kinds: Kinds, epilogue: Epilogue | None) -> None:
         super().__init__(kinds, epilogue, PARAMS, copy_slack=2 * LANES, sum_slack=LANES * MOST_FILTERS)
         self.square = self.b.alloca(kinds.compute, LANES * LANES)
+        # sums of the positions of a block have room, each at least of one vector of filters
+        self.starts = self.b.alloca(dtypes.int64, SUM_BYTES // kinds.compute.itemsize // LANES)
         self.p["plane"] = self.b.mul(self.p["lines"], self.p["pitch"])
 
     def text(self) -> str:
         b, p, kinds = self.b, self.p, self.kinds
         self.prepare()
+        self._starts()
         with b.loop(b.begin, b.end) as item:
             rest, row_block = b.split(item, p["row_blocks"])
             rest, image_block = b.split(rest, p["image_blocks"])
@@ -63,58 +70,84 @@ class _Writer(WindowWriter):
             rows = self.part(row_block, "block_rows", "result_height")
             filters = self.part(filter_block, "block_filters", "filters")
             self._sums(group, images, rows, filters)
-            self._finish(group, images, rows, filters)
-        return b.finish() + tile_functions(kinds.tile, kinds.compute, indexed="left")
+        return b.finish() + tile_functions(kinds.tile, kinds.compute, indexed="rows")
+
+    def _starts(self) -> None:
+        """Emit the table of the addresses of what the positions of a block meet first."""
+        b, p = self.b, self.p
+        with b.loop(0, p["block_rows"]) as row, b.loop(0, p["result_width"]) as x:
+            at = b.add(b.mul(b.mul(row, p["stride_height"]), p["pitch"]), b.mul(x, p["stride_width"]))
+            address = b.address(b.offset(self.copy, at, self.kinds.compute))
+            b.store(self.starts, b.add(b.mul(row, p["result_width"]), x), address)
 
     def _sums(
         self, group: Val, images: tuple[Val, Val], rows: tuple[Val, Val], filters: tuple[Val, Val]
     ) -> None:
         """Emit the sums of a block: for each position those of all its filters."""
         b, p, dtype, width = self.b, self.p, self.kinds.compute, self.kinds.tile.width
-        size = dtype.itemsize
         panel_begin = b.mul(group, p["panels"])
         each = b.mul(b.sub(rows[1], rows[0]), p["result_width"])
-        apart = b.mul(p["stride_height"], p["pitch"])
         top = b.add(b.mul(rows[0], p["stride_height"]), p["top"])
         seen = top, b.add(top, p["lines"])
         with b.loop(0, p["channels"], p["block_channels"]) as first, b.loop(*images) as number:
             channels = b.smaller(p["block_channels"], b.sub(p["channels"], first))
+            is_last = b.cmp("ge", b.add(first, p["block_channels"]), p["channels"])
             origin = b.add(b.mul(b.add(b.mul(number, p["groups"]), group), p["channels"]), first)
-            copy_lines(b, p, self.kinds, (self.image, self.copy), (origin, channels), seen)
+            ahead = self._ahead(first, number, images, is_last)
+            copy_lines(b, p, self.kinds, (self.image, self.copy), (origin, channels), seen, ahead)
             start, count = b.mul(first, p["taps"]), b.mul(channels, p["taps"])
-            with b.loop(filters[0], filters[1], width) as column, b.loop(rows[0], rows[1]) as row:
+            step = b.choose(is_last, b.index(_FINISHED), each)
+            with b.loop(filters[0], filters[1], width) as column, b.loop(0, each, step) as position:
                 panel = b.mul(b.add(panel_begin, b.split(column, b.index(width))[0]), p["panel_size"])
-                below = b.sub(row, rows[0])
-                at = b.add(b.mul(b.sub(number, images[0]), each), b.mul(below, p["result_width"]))
+                at = b.add(b.mul(b.sub(number, images[0]), each), position)
                 target = b.add(b.mul(at, p["block_filters"]), b.sub(column, filters[0]))
                 b.call_rows(
-                    b.offset(self.copy, b.mul(below, apart), dtype), b.mul(p["stride_width"], size), self.table,
-                    b.offset(self.weight, b.add(panel, b.mul(start, width)), dtype), b.index(width * size), count,
-                    b.offset(self.sums, target, dtype), b.mul(p["block_filters"], size),
-                    b.cmp("gt", first, 0), p["result_width"], b.sub(filters[1], column),
+                    b.offset(self.starts, position, dtypes.int64), b.index(8), self.table,
+                    b.offset(self.weight, b.add(panel, b.mul(start, width)), dtype), b.index(width * dtype.itemsize),
+                    count, b.offset(self.sums, target, dtype), b.mul(p["block_filters"], dtype.itemsize),
+                    b.cmp("gt", first, 0), b.smaller(step, b.sub(each, position)), b.sub(filters[1], column),
                 )  # fmt: skip
+                with b.if_(is_last):
+                    some = column, b.smaller(b.add(column, width), filters[1])
+                    position_of = b.add(b.mul(rows[0], p["result_width"]), position)
+                    row = b.mul(group, p["filters"])
+                    self._finish(target, row, some, position_of, b.sub(each, position), number)
+
+    def _ahead(self, first: Val, number: Val, images: tuple[Val, Val], is_last: Val) -> Val:
+        """How many elements behind the channels from ``first`` on the next copy begins.
+
+        That is in the next image of the item, else at the channels after them, else at the rows after these.
+        """
+        b, p = self.b, self.p
+        plane = b.mul(p["height"], p["width"])
+        image = b.mul(b.mul(p["groups"], p["channels"]), plane)
+        below = b.mul(b.mul(p["block_rows"], p["stride_height"]), p["width"])
+        following = b.choose(is_last, b.sub(below, b.mul(first, plane)), b.mul(p["block_channels"], plane))
+        back = b.mul(b.sub(number, images[0]), image)
+        return b.choose(b.cmp("lt", b.add(number, 1), images[1]), image, b.sub(following, back))
 
     def _finish(
-        self, group: Val, images: tuple[Val, Val], rows: tuple[Val, Val], filters: tuple[Val, Val]
+        self, corner: Val, row: Val, filters: tuple[Val, Val], column: Val, positions: Val, number: Val
     ) -> None:
-        """Emit the transposition of finished sums, positions becoming lanes, and what becomes of them."""
+        """Emit the transposition of finished sums, positions becoming lanes, and what becomes of them.
+
+        Args:
+            corner: Where the sums of the first position and filter lie.
+            row: The first filter of the group.
+            filters: The first filter, and the one behind the last.
+            column: The first position.
+            positions: How many follow from there on.
+            number: The image.
+        """
         b, p, dtype = self.b, self.p, self.kinds.compute
-        each = b.mul(b.sub(rows[1], rows[0]), p["result_width"])
-        column, row = b.mul(rows[0], p["result_width"]), b.mul(group, p["filters"])
-        with (
-            b.loop(*images) as number,
-            b.loop(0, each, LANES) as v,
-            b.loop(filters[0], filters[1], LANES) as f,
-        ):
-            at = b.add(b.mul(b.sub(number, images[0]), each), v)
-            corner = b.add(b.mul(at, p["block_filters"]), b.sub(f, filters[0]))
+        mask = b.lane_mask(positions)
+        with b.loop(filters[0], filters[1], LANES) as f:
+            at = b.add(corner, b.sub(f, filters[0]))
             lines = [
-                b.load(self.sums, b.add(corner, b.mul(p["block_filters"], i)), dtype, LANES)
-                for i in range(LANES)
+                b.load(self.sums, b.add(at, b.mul(p["block_filters"], i)), dtype, LANES) for i in range(LANES)
             ]
             for i, values in enumerate(b.transpose(lines)):
                 b.store(self.square, i * LANES, values)
-            mask = b.lane_mask(b.sub(each, v))
             with b.loop(0, b.smaller(LANES, b.sub(filters[1], f))) as i:
                 total = b.load(self.square, b.mul(i, LANES), dtype, LANES)
-                self.epilogue.emit(b, total, b.add(b.add(row, f), i), b.add(column, v), mask, number)
+                self.epilogue.emit(b, total, b.add(b.add(row, f), i), column, mask, number)

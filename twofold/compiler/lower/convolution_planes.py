@@ -116,13 +116,13 @@ class _Writer(WindowWriter):
         """Emit what becomes of finished sums, line by line."""
         b, p, dtype = self.b, self.p, self.kinds.compute
         row = b.add(b.mul(group, p["filters"]), rows[0])
-        with b.loop(*lines) as line:
+        # all lines of a filter, which lie behind each other in the result, then those of the next
+        with b.loop(0, b.sub(rows[1], rows[0])) as i, b.loop(*lines) as line:
             start = b.mul(line, p["pitch"])
             low = b.larger(b.sub(columns[0], start), 0)
             high = b.smaller(b.sub(columns[1], start), p["result_width"])
-            corner = b.sub(start, columns[0])
-            with b.loop(0, b.sub(rows[1], rows[0])) as i, b.loop(low, high, LANES) as v:
-                at = b.add(b.add(b.mul(i, p["block_columns"]), corner), v)
-                total = b.load(self.sums, at, dtype, LANES)
+            corner = b.add(b.mul(i, p["block_columns"]), b.sub(start, columns[0]))
+            with b.loop(low, high, LANES) as v:
+                total = b.load(self.sums, b.add(corner, v), dtype, LANES)
                 column = b.add(b.mul(line, p["result_width"]), v)
                 self.epilogue.emit(b, total, b.add(row, i), column, b.lane_mask(b.sub(high, v)), number)

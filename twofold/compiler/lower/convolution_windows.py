@@ -54,19 +54,26 @@ def copy_lines(
 
     ``memory`` is the image and the copy; what lies ``ahead`` elements behind is brought near for the next copy.
     """
+    whole = b.and_(p["count"], -LANES)
     with b.loop(0, channels[1]) as channel, b.loop(*lines) as line:
         inside = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
-        # a line outside is one of no elements; what is stored behind the last element are zeros
-        end = b.choose(inside, p["count"], b.index(0))
         source = b.mul(b.add(b.mul(b.add(channels[0], channel), p["height"]), line), p["width"])
         source = b.add(source, p["first_column"])
         target = b.add(b.mul(channel, p["plane"]), b.mul(b.sub(line, lines[0]), p["pitch"]))
         target = b.add(target, p["margin"])
-        with b.loop(0, p["count"], LANES) as v:
-            values = b.load(memory[0], b.add(source, v), kinds.stored, LANES, b.lane_mask(b.sub(end, v)))
+        # a line outside is one of no elements; what is stored behind the last element are zeros
+        every = b.lane_mask(b.choose(inside, b.index(LANES), b.index(0)))
+        rest = b.lane_mask(b.choose(inside, b.sub(p["count"], whole), b.index(0)))
+
+        def copy(v: Val, mask: Val, source: Val = source, target: Val = target) -> None:
+            values = b.load(memory[0], b.add(source, v), kinds.stored, LANES, mask)
             b.store(memory[1], b.add(target, v), b.cast(values, kinds.compute))
             if ahead is not None:
                 b.prefetch(memory[0], b.add(b.add(source, v), ahead), kinds.stored)
+
+        with b.loop(0, whole, LANES) as v:
+            copy(v, every)
+        copy(whole, rest)
 
 
 class WindowWriter:
