@@ -19,15 +19,17 @@ MOST_COLUMNS = 768
 
 PARAMS = [
     *IMAGE, "c_batch", "c_row", "weight_row", "block_columns", "column_blocks", "panels", "block_rows", "row_blocks",
-    "block_channels", "pitch", "plane", "run", "first_column", "margin", "count", "top", "left",
+    "block_channels", "pitch", "line_columns", "apart", "plane", "run", "first_column", "margin", "count", "top",
+    "left",
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
 The ``panels`` of a run are divided among ``column_blocks``, none of more than ``block_columns``. Lines of the copy
-lie ``pitch`` elements apart, channels ``plane``; an image has ``run`` positions, those between lines counted. Of each
-line of the image ``count`` elements from ``first_column`` on are copied ``margin`` elements behind the start of a
-line. The first line that a line of results sees lies ``top`` behind it; the first position of the kernel meets what
-lies ``left`` elements behind the foremost one.
+lie ``pitch`` elements apart, channels ``plane``. An image has ``run`` columns, ``line_columns`` from one line to the
+next: ``pitch``, positions between lines counted, or sixteen where each line is one vector. Vectors lie ``apart``
+elements apart in the copy. Of each line of the image ``count`` elements from ``first_column`` on are copied ``margin``
+elements behind the start of a line. The first line that a line of results sees lies ``top`` behind it; the first
+position of the kernel meets what lies ``left`` elements behind the foremost one.
 """
 
 
@@ -61,10 +63,9 @@ class _Writer(WindowWriter):
             group, row_block = b.split(rest, p["row_blocks"])
             columns = self._columns(block), b.smaller(self._columns(b.add(block, 1)), p["run"])
             rows = self.part(row_block, "block_rows", "filters")
-            last = b.split(b.sub(columns[1], 1), p["pitch"])[0]
-            lines = b.split(columns[0], p["pitch"])[0], b.add(last, 1)
+            last = b.split(b.sub(columns[1], 1), p["line_columns"])[0]
+            lines = b.split(columns[0], p["line_columns"])[0], b.add(last, 1)
             self._sums(group, number, rows, columns, lines)
-            self._finish(group, number, rows, columns, lines)
         return b.finish() + tile_functions(kinds.tile, kinds.compute, indexed="right")
 
     def _columns(self, block: Val) -> Val:
@@ -75,28 +76,37 @@ class _Writer(WindowWriter):
     def _sums(
         self, group: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val], lines: tuple[Val, Val]
     ) -> None:
-        """Emit the sums of a block, channels in parts."""
-        b, p, dtype, width = self.b, self.p, self.kinds.compute, self.kinds.tile.width
+        """Emit the sums of a block, channels in parts; those of the last part are finished some filters at a time."""
+        b, p, dtype, tile = self.b, self.p, self.kinds.compute, self.kinds.tile
         size = dtype.itemsize
         row = b.add(b.mul(group, p["filters"]), rows[0])
-        left = b.offset(self.weight, b.mul(row, p["weight_row"]), dtype)
-        low = b.mul(lines[0], p["pitch"])
+        low, count = b.mul(lines[0], p["pitch"]), b.sub(rows[1], rows[0])
         with b.loop(0, p["channels"], p["block_channels"]) as first:
             channels = b.smaller(p["block_channels"], b.sub(p["channels"], first))
+            is_last = b.cmp("ge", b.add(first, p["block_channels"]), p["channels"])
             origin = b.add(b.mul(b.add(b.mul(number, p["groups"]), group), p["channels"]), first)
             seen = b.add(lines[0], p["top"]), b.add(b.add(lines[1], p["top"]), reach(b, p))
-            ahead = self._ahead(first, columns, lines)
+            ahead = self._ahead(first, columns, lines, is_last)
             copy_lines(b, p, self.kinds, (self.image, self.copy), (origin, channels), seen, ahead)
-            chunk = b.offset(left, b.mul(first, p["taps"]), dtype)
-            with b.loop(columns[0], columns[1], width) as column:
+            # stores of finished sums go on while the next ones are multiplied
+            step = b.choose(is_last, b.index(2 * tile.height), count)
+            with b.loop(columns[0], columns[1], tile.width) as column, b.loop(0, count, step) as i:
+                left = b.add(b.mul(b.add(row, i), p["weight_row"]), b.mul(first, p["taps"]))
+                corner = b.add(b.mul(i, p["block_columns"]), b.sub(column, columns[0]))
+                some = b.smaller(step, b.sub(count, i))
+                begin = b.sub(b.mul(b.split(column, b.index(LANES))[0], p["apart"]), low)
                 b.call_rows(
-                    chunk, b.mul(p["weight_row"], size), b.index(size),
-                    b.offset(self.copy, b.sub(column, low), dtype), self.table, b.mul(channels, p["taps"]),
-                    b.offset(self.sums, b.sub(column, columns[0]), dtype), b.mul(p["block_columns"], size),
-                    b.cmp("gt", first, 0), b.sub(rows[1], rows[0]), b.sub(columns[1], column),
+                    b.offset(self.weight, left, dtype), b.mul(p["weight_row"], size),
+                    b.offset(self.copy, begin, dtype), self.table, b.mul(channels, p["taps"]),
+                    b.offset(self.sums, corner, dtype), b.mul(p["block_columns"], size),
+                    b.cmp("gt", first, 0), some, b.sub(columns[1], column),
+                    b.mul(p["apart"], size),
                 )  # fmt: skip
+                with b.if_(is_last):
+                    end = b.smaller(b.add(column, tile.width), columns[1])
+                    self._finish(b.sub(corner, column), number, (b.add(row, i), some), (column, end))
 
-    def _ahead(self, first: Val, columns: tuple[Val, Val], lines: tuple[Val, Val]) -> Val:
+    def _ahead(self, first: Val, columns: tuple[Val, Val], lines: tuple[Val, Val], is_last: Val) -> Val:
         """How many elements behind the channels from ``first`` on the next copy begins.
 
         That is at the channels after them, else at the lines after these, else at the next image.
@@ -106,23 +116,27 @@ class _Writer(WindowWriter):
         below = b.mul(b.sub(lines[1], lines[0]), p["width"])
         image = b.sub(b.mul(b.mul(p["groups"], p["channels"]), plane), b.mul(lines[0], p["width"]))
         next_item = b.choose(b.cmp("lt", columns[1], p["run"]), below, image)
-        is_last = b.cmp("ge", b.add(first, p["block_channels"]), p["channels"])
         following = b.mul(p["block_channels"], plane)
         return b.choose(is_last, b.sub(next_item, b.mul(first, plane)), following)
 
-    def _finish(
-        self, group: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val], lines: tuple[Val, Val]
-    ) -> None:
-        """Emit what becomes of finished sums, line by line."""
+    def _finish(self, corner: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val]) -> None:
+        """Emit what becomes of the finished sums of a panel.
+
+        Args:
+            corner: Where the sums of the first filter would lie at column 0.
+            number: The image.
+            rows: The first filter, and how many there are.
+            columns: The columns of the panel.
+        """
         b, p, dtype = self.b, self.p, self.kinds.compute
-        row = b.add(b.mul(group, p["filters"]), rows[0])
-        # all lines of a filter, which lie behind each other in the result, then those of the next
-        with b.loop(0, b.sub(rows[1], rows[0])) as i, b.loop(*lines) as line:
-            start = b.mul(line, p["pitch"])
+        first, last = (b.split(column, p["line_columns"])[0] for column in (columns[0], b.sub(columns[1], 1)))
+        with b.loop(first, b.add(last, 1)) as line:
+            start = b.mul(line, p["line_columns"])
             low = b.larger(b.sub(columns[0], start), 0)
             high = b.smaller(b.sub(columns[1], start), p["result_width"])
-            corner = b.add(b.mul(i, p["block_columns"]), b.sub(start, columns[0]))
             with b.loop(low, high, LANES) as v:
-                total = b.load(self.sums, b.add(corner, v), dtype, LANES)
-                column = b.add(b.mul(line, p["result_width"]), v)
-                self.epilogue.emit(b, total, b.add(row, i), column, b.lane_mask(b.sub(high, v)), number)
+                mask, column = b.lane_mask(b.sub(high, v)), b.add(b.mul(line, p["result_width"]), v)
+                at = b.add(corner, b.add(start, v))
+                with b.loop(0, rows[1]) as i:
+                    total = b.load(self.sums, b.add(at, b.mul(i, p["block_columns"])), dtype, LANES)
+                    self.epilogue.emit(b, total, b.add(rows[0], i), column, mask, number)

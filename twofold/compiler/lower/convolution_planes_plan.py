@@ -14,7 +14,7 @@ from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS
 from twofold.compiler.lower.convolution_windows import MOST_STEPS
 from twofold.compiler.lower.gemm import KernelCall, MatmulPlan, grain_of, known_text, up
 from twofold.compiler.lower.gemm_tile import Tile
-from twofold.ir.sizes import example_of, maximum, minimum
+from twofold.ir.sizes import example_of, is_symbolic, maximum, minimum
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 _COLLECTED = 16
@@ -54,6 +54,19 @@ def _plane_numbers(problem: ConvolutionProblem) -> dict[str, int] | None:
     }
 
 
+def _lines_are_vectors(problem: ConvolutionProblem) -> bool:
+    """Whether each line of results is one whole vector, so that none reaches over the end of a line."""
+    width = problem.result[2]
+    return not is_symbolic(width) and width == LANES
+
+
+def _run(problem: ConvolutionProblem, numbers: dict[str, int]) -> int:
+    """The columns of an image."""
+    _, rows, positions = problem.result
+    line = LANES if _lines_are_vectors(problem) else numbers["pitch"]
+    return (rows - 1) * line + positions
+
+
 def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
     """The run-time numbers of the product with the kernels; None where windows are better collected."""
     size, width, (_, rows, positions) = kinds.compute.itemsize, kinds.tile.width, problem.result
@@ -61,7 +74,8 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
     if numbers is None or problem.taps > MOST_STEPS or problem.windows.strides[1:] != (1, 1):
         return None
     pitch, most_filters = numbers["pitch"], kernel.SUM_BYTES // size // (MOST_PANELS * width)
-    run, row_blocks = (rows - 1) * pitch + positions, -(-problem.filters // most_filters)
+    run, row_blocks = _run(problem, numbers), -(-problem.filters // most_filters)
+    line, apart = (LANES, pitch) if _lines_are_vectors(problem) else (pitch, LANES)
     filters = up(-(-problem.filters // row_blocks), 4)
     # collecting costs more than its instructions: the collected panel is written and read again
     collected = 4.0 * (filters + _COLLECTED) * rows * positions
@@ -74,7 +88,7 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
     # an even number of items, for an even number of threads
     blocks = minimum(panels, blocks + blocks * others % 2)
     columns = -(-panels // blocks) * width
-    lines = minimum(rows, (columns - 2) // pitch + 2) + numbers["reach"]
+    lines = minimum(rows, (columns - 2) // line + 2) + numbers["reach"]
     plane = up(lines * pitch, 2 * LANES) + LANES
     channels = minimum(maximum(1, _STEPS // problem.taps), kernel.PACKED_BYTES // size // plane)
     if channels < 1:
@@ -87,6 +101,8 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
         "row_blocks": -(-problem.filters // filters),
         "block_channels": -(-problem.channels // -(-problem.channels // channels)),
         "plane": plane,
+        "line_columns": line,
+        "apart": apart,
         "run": run,
     }
 
@@ -99,7 +115,7 @@ def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
     numbers, (_, rows, positions) = _plane_numbers(problem), problem.result
     if numbers is None:
         return False
-    run = up(example_of((rows - 1) * numbers["pitch"] + positions), LANES)
+    run = up(example_of(_run(problem, numbers)), LANES)
     parts = 18 if problem.channels >= _MANY_CHANNELS else 11
     return (
         parts * example_of(rows * positions) * up(problem.filters, LANES)
@@ -112,10 +128,10 @@ def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile
 
     Over symbols the planes of the example decide, without a guard: either tile computes all planes.
     """
-    numbers, (_, rows, positions) = _plane_numbers(problem), problem.result
+    numbers = _plane_numbers(problem)
     if numbers is None:
         return kinds
-    run = example_of((rows - 1) * numbers["pitch"] + positions)
+    run = example_of(_run(problem, numbers))
     return replace(kinds, tile=tall) if kinds.tile.width < run <= tall.width else kinds
 
 

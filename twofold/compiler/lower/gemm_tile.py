@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from twofold.compiler.lower.memory import magnitude_dtype
-from twofold.compiler.lower.values import SHARED, literal, llvm_type, suffix
+from twofold.compiler.lower.values import LANES, SHARED, literal, llvm_type, suffix
 from twofold.dtypes import DType
 
 
@@ -123,12 +123,28 @@ def _loads(tile: Tile, height: int, kind: str, itemsize: int, indexed: str) -> l
     return [*lines, "  br label %head"]
 
 
-def _turn(tile: Tile, height: int, kind: str, dtype: DType) -> list[str]:
-    """One step of the contracted index: a vector of B times each row's element of A."""
+def _vectors(tile: Tile, dtype: DType, indexed: str) -> tuple[list[str], list[str]]:
+    """Where the vectors of a step of B lie: what computes it, and the number of bytes by vector.
+
+    Sixteen columns, which are one or more vectors, lie behind each other, or ``%b_apart`` bytes apart.
+    """
+    size = tile.lanes * dtype.itemsize
+    if indexed != "right":
+        return [], [str(v * size) for v in range(tile.vectors)]
+    lines = []
+    for v in range(tile.vectors):
+        group, part = divmod(v * tile.lanes, LANES)
+        lines.append(f"  %group{v} = mul i64 %b_apart, {group}")
+        lines.append(f"  %vector{v} = add i64 %group{v}, {part * dtype.itemsize}")
+    return lines, [f"%vector{v}" for v in range(tile.vectors)]
+
+
+def _turn(tile: Tile, height: int, kind: str, dtype: DType, vectors: list[str]) -> list[str]:
+    """One step of the contracted index: the ``vectors`` of B times each row's element of A."""
     scalar, lines = llvm_type(dtype), []
     intrinsic = f"@llvm.fma.{suffix(dtype, tile.lanes)}"
-    for v in range(tile.vectors):
-        lines.append(f"  %bat{v} = getelementptr i8, ptr %bp, i64 {v * tile.lanes * dtype.itemsize}")
+    for v, distance in enumerate(vectors):
+        lines.append(f"  %bat{v} = getelementptr i8, ptr %bp, i64 {distance}")
         lines.append(f"  %b{v} = load {kind}, ptr %bat{v}, align {dtype.itemsize}")
     for i in range(height):
         lines.append(f"  %aat{i} = getelementptr i8, ptr %a{i}, i64 %step")
@@ -156,27 +172,31 @@ def _notes(cells: list[tuple[int, int]], tile: Tile, dtype: DType) -> list[str]:
     return [*lines, f"  store {bits} {most}, ptr %seen, align 64"]
 
 
-def _steps(indexed: str) -> tuple[list[str], list[str], list[str]]:
+def _steps(indexed: str, size: int) -> tuple[list[str], list[str], list[str]]:
     """Where the steps of both operands lie: at the head of the loop, behind its phis, and at its end."""
-    on_left = indexed in ("left", "rows")
-    begin, found, following = [], [], []
-    if indexed:
-        table = "%a_k" if on_left else "%b_k"
-        begin.append(f"  %entry_at = phi ptr [ {table}, %head ], [ %entry_after, %loop ]")
-        found.append(f"  {'%step' if on_left else '%distance'} = load i64, ptr %entry_at, align 8")
-        following.append("  %entry_after = getelementptr i64, ptr %entry_at, i64 1")
-    if not on_left:
-        begin.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
-        following.append("  %stepped = add i64 %step, %a_k")
     if indexed == "right":
-        found.append("  %bp = getelementptr i8, ptr %b, i64 %distance")
-    else:
-        begin.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
-        following += [
-            "  %later = getelementptr i8, ptr %bp, i64 %ahead",
-            "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
-            "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
+        # one number counts the steps of all, so that registers are left for the addresses of the rows
+        begin = ["  %number = phi i64 [ 0, %head ], [ %numbered, %loop ]"]
+        found = [
+            f"  %step = mul i64 %number, {size}",
+            "  %entry_at = getelementptr i64, ptr %b_k, i64 %number",
+            "  %distance = load i64, ptr %entry_at, align 8",
+            "  %bp = getelementptr i8, ptr %b, i64 %distance",
         ]
+        return begin, found, ["  %numbered = add i64 %number, 1"]
+    if indexed == "rows":
+        begin = ["  %entry_at = phi ptr [ %a_k, %head ], [ %entry_after, %loop ]"]
+        found = ["  %step = load i64, ptr %entry_at, align 8"]
+        following = ["  %entry_after = getelementptr i64, ptr %entry_at, i64 1"]
+    else:
+        begin = ["  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]"]
+        found, following = [], ["  %stepped = add i64 %step, %a_k"]
+    begin.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
+    following += [
+        "  %later = getelementptr i8, ptr %bp, i64 %ahead",
+        "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
+        "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
+    ]
     return begin, found, following
 
 
@@ -185,25 +205,25 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
     nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
-    on_left = indexed in ("left", "rows")
+    distances, vectors = _vectors(tile, dtype, indexed)
     lines = [
         f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias {'%a' if indexed == 'rows' else '%a0'},"
-        f" i64 %a_row, {_step_type(on_left)} %a_k, ptr noalias %b, {_step_type(indexed == 'right')} %b_k,"
-        " i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead"
-        f"{_SEEN if notes else ''}) #0 {{",
+        f" i64 %a_row, {_operand_steps(indexed)}, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead"
+        f"{_further(notes, indexed)}) #0 {{",
         "entry:",
         *_loads(tile, height, kind, dtype.itemsize, indexed),
         "head:",
     ]
     for i, v in cells:
         lines.append(f"  %from{i}_{v} = phi {kind} [ zeroinitializer, %entry ], [ %old{i}_{v}, %load ]")
+    lines += distances
     lines += ["  %some = icmp ne i64 %count, 0", "  br i1 %some, label %loop, label %done", "loop:"]
     lines.append("  %left = phi i64 [ %count, %head ], [ %less, %loop ]")
-    begin, found, following = _steps(indexed)
+    begin, found, following = _steps(indexed, dtype.itemsize)
     lines += begin
     for i, v in cells:
         lines.append(f"  %acc{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
-    lines += [*found, *_turn(tile, height, kind, dtype), *following]
+    lines += [*found, *_turn(tile, height, kind, dtype, vectors), *following]
     lines += [
         "  %less = add i64 %left, -1",
         "  %more = icmp ne i64 %less, 0",
@@ -227,12 +247,16 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
 _LINE = 64
 """Bytes of a cache line."""
 
-_SEEN = ", ptr noalias %seen"
+
+def _further(notes: bool, indexed: str) -> str:
+    """The last parameters of functions of tiles, which not all have."""
+    return f"{', i64 %b_apart' if indexed == 'right' else ''}{', ptr noalias %seen' if notes else ''}"
 
 
-def _step_type(indexed: bool) -> str:
-    """The type of what says where the steps of an operand lie."""
-    return "ptr noalias" if indexed else "i64"
+def _operand_steps(indexed: str) -> str:
+    """The parameters that say where the steps of both operands lie."""
+    left = {"": "i64 %a_k, ", "rows": "ptr noalias %a_k, ", "right": ""}[indexed]
+    return f"{left}ptr noalias %b, {'ptr noalias' if indexed == 'right' else 'i64'} %b_k"
 
 
 @lru_cache
@@ -240,8 +264,9 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str =
     """What follows the text of a kernel that calls ``@shared``, which covers any number of rows with tiles.
 
     Columns that fill few vectors of a tile are covered with narrow ones, whose other columns hold anything.
-    Where the "left" or "right" operand, A or B, is ``indexed``, its argument points to the byte offsets of its steps,
-    in place of being their distance; with "rows" that of A does, and A itself points to the addresses of its rows. With
+    Where the "right" operand B is ``indexed``, its argument points to the byte offsets of its steps instead of being
+    their distance, and one more says how many bytes apart sixteen columns lie; the steps of A follow each other then
+    and have no argument. With "rows" that of A points to the offsets, and A itself to the addresses of its rows. With
     ``notes`` the last argument points to the largest magnitudes of the results so far.
     """
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
@@ -249,7 +274,7 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str =
         f"declare {kind} @llvm.fma.{suffix(dtype, tile.lanes)}({kind}, {kind}, {kind})",
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
     ]
-    seen = _SEEN if notes else ""
+    further = _further(notes, indexed)
     if notes:
         for lanes in {tile.lanes}:
             bits = f"<{lanes} x {llvm_type(magnitude_dtype(dtype))}>"
@@ -263,9 +288,9 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str =
         for height in heights(each):
             lines += _tile_function(each, height, dtype, notes, indexed)
     lines += [
-        f"define i64 @shared(ptr noalias %a, i64 %a_row, {_step_type(indexed in ('left', 'rows'))} %a_k,"
-        f" ptr noalias %b, {_step_type(indexed == 'right')} %b_k, i64 %count, ptr noalias %c, i64 %c_step,"
-        f" i1 %resume, i64 %rows, i64 %columns{seen}) #0 {{",
+        f"define i64 @shared(ptr noalias %a, i64 %a_row, {_operand_steps(indexed)}, i64 %count,"
+        " ptr noalias %c, i64 %c_step,"
+        f" i1 %resume, i64 %rows, i64 %columns{further}) #0 {{",
         "entry:",
         f"  %chunk = mul i64 %count, {0 if indexed == 'right' else '%b_k'}",
     ]
@@ -274,15 +299,15 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str =
         f"  %last = add i64 %columns, {tile.lanes - 1}",
         f"  %vectors = udiv i64 %last, {tile.lanes}",
         f"  switch i64 %vectors, label %loop [ {cases} ]",
-        *_cover(tile, "", seen, dtype, indexed),
+        *_cover(tile, "", further, dtype, indexed),
     ]
     for each in tile.narrow:
-        lines += _cover(each, f"_{each.vectors}", seen, dtype, indexed)
+        lines += _cover(each, f"_{each.vectors}", further, dtype, indexed)
     return SHARED + "\n".join([*lines, "}", "attributes #0 = { nounwind }"]) + "\n"
 
 
-def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: str) -> list[str]:
-    """The loop over the rows in steps of tiles; ``end`` ends its names, ``seen`` is one more argument of tiles.
+def _cover(tile: Tile, end: str, further: str, dtype: DType, indexed: str) -> list[str]:
+    """The loop over the rows in steps of tiles; ``end`` ends its names, ``further`` are the last arguments of tiles.
 
     Each tile brings another cache line of the rows of the next panel near.
     """
@@ -302,12 +327,9 @@ def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: str) -> list[
         f"  %height{end} = select i1 %many{end}, i64 {tile.height}, i64 %few{end}",
         f"  switch i64 %height{end}, label %case{tile.height}{end} [ {cases} ]",
     ]
-    steps = [
-        f"{'ptr' if indexed in sides else 'i64'} %{name}_k"
-        for sides, name in ((("left", "rows"), "a"), (("right",), "b"))
-    ]
-    arguments = f"ptr %ap{end}, i64 %a_row, {steps[0]}, ptr %b, {steps[1]}, i64 %count"
-    arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}{seen.replace(' noalias', '')}"
+    steps = _operand_steps(indexed).replace(" noalias", "")
+    arguments = f"ptr %ap{end}, i64 %a_row, {steps}, i64 %count"
+    arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}{further.replace(' noalias', '')}"
     for height in sizes:
         call = f"  call fastcc void @tile{height}x{tile.vectors}({arguments})"
         lines += [f"case{height}{end}:", call, f"  br label %next{end}"]
