@@ -19,6 +19,7 @@ from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.convolution_numbers import (
     MOST_PANELS,
     NEAR_BYTES,
+    far,
     line_of,
     numbers_of,
     of_enough_items,
@@ -200,6 +201,7 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
         "count": line.length,
         "top": minimum(reach, 0) - moves.lows[1],
         "left": -minimum((problem.kernel[2] - 1) * moves.dilations[2], 0),
+        "far": far(problem),
     }
 
 

@@ -23,14 +23,14 @@ _FINISHED = LANES
 PARAMS = [
     *IMAGE, "c_batch", "c_row", "block_images", "image_blocks", "block_rows", "row_blocks", "block_filters",
     "filter_blocks", "block_channels", "panels", "panel_size", "pitch", "lines", "first_column", "margin",
-    "count", "top", "left",
+    "count", "top", "left", "far",
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
 Lines of the copy lie ``pitch`` elements apart, and a block of rows sees ``lines`` of them in each channel. Of each line
 of the image ``count`` elements from ``first_column`` on are copied ``margin`` elements behind the start of a line. The
 first line that a block sees lies ``top`` behind the one that its first row starts at; the first position of the kernel
-meets what lies ``left`` elements behind the foremost one.
+meets what lies ``left`` elements behind the foremost one. Results lie ``far`` (1) or not (0).
 """
 
 
@@ -101,6 +101,11 @@ class _Writer(WindowWriter):
                 panel = b.mul(b.add(panel_begin, b.split(column, b.index(width))[0]), p["panel_size"])
                 at = b.add(b.mul(b.sub(number, images[0]), each), position)
                 target = b.add(b.mul(at, p["block_filters"]), b.sub(column, filters[0]))
+                some = column, b.smaller(b.add(column, width), filters[1])
+                position_of = b.add(b.mul(rows[0], p["result_width"]), position)
+                row = b.mul(group, p["filters"])
+                with b.if_(b.and_(is_last, b.cmp("gt", p["far"], 0))), b.loop(*some) as f:
+                    self.epilogue.bring_near(b, b.add(row, f), position_of, number)
                 b.call_rows(
                     b.offset(self.starts, position, dtypes.int64), b.index(8), self.table,
                     b.offset(self.weight, b.add(panel, b.mul(start, width)), dtype), b.index(width * dtype.itemsize),
@@ -108,9 +113,6 @@ class _Writer(WindowWriter):
                     b.cmp("gt", first, 0), b.smaller(step, b.sub(each, position)), b.sub(filters[1], column),
                 )  # fmt: skip
                 with b.if_(is_last):
-                    some = column, b.smaller(b.add(column, width), filters[1])
-                    position_of = b.add(b.mul(rows[0], p["result_width"]), position)
-                    row = b.mul(group, p["filters"])
                     self._finish(target, row, some, position_of, b.sub(each, position), number)
 
     def _ahead(self, first: Val, number: Val, images: tuple[Val, Val], is_last: Val) -> Val:

@@ -21,6 +21,10 @@ ENOUGH_ITEMS = 4
 """Work items to make for two threads."""
 
 
+_FAR_BYTES = 2 * 1024 * 1024
+"""Results that do not stay in the caches of a core between kernels."""
+
+
 def of_enough_items(most: int, whole: int, others: int) -> int:
     """The size of blocks of ``whole``, at most ``most``, that makes enough work items if there is one; else 1.
 
@@ -63,6 +67,13 @@ def numbers_of(problem: ConvolutionProblem) -> dict[str, int]:
     }  # fmt: skip
     for prefix, values in kinds.items():
         found |= {prefix + axis: value for axis, value in zip(axes, values, strict=True)}
+    return found
+
+
+def far(problem: ConvolutionProblem) -> int:
+    """1 where results lie far, so that what is read and written beside them is better brought near before; else 0."""
+    count = problem.batch * problem.groups * problem.filters * problem.positions
+    found: int = minimum(1, count * problem.dtype.itemsize // (_FAR_BYTES + 1))
     return found
 
 

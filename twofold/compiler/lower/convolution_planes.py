@@ -8,6 +8,9 @@ between two lines are computed in vain.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from twofold.compiler.lower.builder import LANES, Val
 from twofold.compiler.lower.convolution_kernel import IMAGE, Kinds
 from twofold.compiler.lower.convolution_windows import WindowWriter, copy_lines, reach
@@ -20,7 +23,7 @@ MOST_COLUMNS = 768
 PARAMS = [
     *IMAGE, "c_batch", "c_row", "weight_row", "block_columns", "column_blocks", "panels", "block_rows", "row_blocks",
     "block_channels", "pitch", "line_columns", "apart", "plane", "run", "first_column", "margin", "count", "top",
-    "left",
+    "left", "far",
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
@@ -29,7 +32,7 @@ lie ``pitch`` elements apart, channels ``plane``. An image has ``run`` columns, 
 next: ``pitch``, positions between lines counted, or sixteen where each line is one vector. Vectors lie ``apart``
 elements apart in the copy. Of each line of the image ``count`` elements from ``first_column`` on are copied ``margin``
 elements behind the start of a line. The first line that a line of results sees lies ``top`` behind it; the first
-position of the kernel meets what lies ``left`` elements behind the foremost one.
+position of the kernel meets what lies ``left`` elements behind the foremost one. Results lie ``far`` (1) or not (0).
 """
 
 
@@ -95,6 +98,14 @@ class _Writer(WindowWriter):
                 corner = b.add(b.mul(i, p["block_columns"]), b.sub(column, columns[0]))
                 some = b.smaller(step, b.sub(count, i))
                 begin = b.sub(b.mul(b.split(column, b.index(LANES))[0], p["apart"]), low)
+                filters = b.add(row, i), some
+                panel = column, b.smaller(b.add(column, tile.width), columns[1])
+                with (
+                    b.if_(b.and_(is_last, b.cmp("gt", p["far"], 0))),
+                    self._vectors(panel) as (_, at, _),
+                    b.loop(0, some) as f,
+                ):
+                    self.epilogue.bring_near(b, b.add(filters[0], f), at, number)
                 b.call_rows(
                     b.offset(self.weight, left, dtype), b.mul(p["weight_row"], size),
                     b.offset(self.copy, begin, dtype), self.table, b.mul(channels, p["taps"]),
@@ -103,8 +114,7 @@ class _Writer(WindowWriter):
                     b.mul(p["apart"], size),
                 )  # fmt: skip
                 with b.if_(is_last):
-                    end = b.smaller(b.add(column, tile.width), columns[1])
-                    self._finish(b.sub(corner, column), number, (b.add(row, i), some), (column, end))
+                    self._finish(b.sub(corner, column), number, filters, panel)
 
     def _ahead(self, first: Val, columns: tuple[Val, Val], lines: tuple[Val, Val], is_last: Val) -> Val:
         """How many elements behind the channels from ``first`` on the next copy begins.
@@ -119,6 +129,19 @@ class _Writer(WindowWriter):
         following = b.mul(p["block_channels"], plane)
         return b.choose(is_last, b.sub(next_item, b.mul(first, plane)), following)
 
+    @contextmanager
+    def _vectors(self, columns: tuple[Val, Val]) -> Iterator[tuple[Val, Val, Val]]:
+        """A loop over the vectors of positions of a panel: the column, the position and the mask."""
+        b, p = self.b, self.p
+        first, last = (b.split(column, p["line_columns"])[0] for column in (columns[0], b.sub(columns[1], 1)))
+        with b.loop(first, b.add(last, 1)) as line:
+            start = b.mul(line, p["line_columns"])
+            low = b.larger(b.sub(columns[0], start), 0)
+            high = b.smaller(b.sub(columns[1], start), p["result_width"])
+            with b.loop(low, high, LANES) as v:
+                position = b.add(b.mul(line, p["result_width"]), v)
+                yield b.add(start, v), position, b.lane_mask(b.sub(high, v))
+
     def _finish(self, corner: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val]) -> None:
         """Emit what becomes of the finished sums of a panel.
 
@@ -128,15 +151,8 @@ class _Writer(WindowWriter):
             rows: The first filter, and how many there are.
             columns: The columns of the panel.
         """
-        b, p, dtype = self.b, self.p, self.kinds.compute
-        first, last = (b.split(column, p["line_columns"])[0] for column in (columns[0], b.sub(columns[1], 1)))
-        with b.loop(first, b.add(last, 1)) as line:
-            start = b.mul(line, p["line_columns"])
-            low = b.larger(b.sub(columns[0], start), 0)
-            high = b.smaller(b.sub(columns[1], start), p["result_width"])
-            with b.loop(low, high, LANES) as v:
-                mask, column = b.lane_mask(b.sub(high, v)), b.add(b.mul(line, p["result_width"]), v)
-                at = b.add(corner, b.add(start, v))
-                with b.loop(0, rows[1]) as i:
-                    total = b.load(self.sums, b.add(at, b.mul(i, p["block_columns"])), dtype, LANES)
-                    self.epilogue.emit(b, total, b.add(rows[0], i), column, mask, number)
+        b, p = self.b, self.p
+        with self._vectors(columns) as (column, position, mask), b.loop(0, rows[1]) as i:
+            at = b.add(b.add(corner, column), b.mul(i, p["block_columns"]))
+            total = b.load(self.sums, at, self.kinds.compute, LANES)
+            self.epilogue.emit(b, total, b.add(rows[0], i), position, mask, number)

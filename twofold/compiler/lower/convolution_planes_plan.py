@@ -10,7 +10,7 @@ from twofold.compiler.lower import convolution_planes_weight as planes_weight
 from twofold.compiler.lower.builder import LANES
 from twofold.compiler.lower.convolution_calls import After, weight_call
 from twofold.compiler.lower.convolution_kernel import Kinds
-from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS, line_of, numbers_of
+from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS, far, line_of, numbers_of
 from twofold.compiler.lower.convolution_windows import MOST_STEPS
 from twofold.compiler.lower.gemm import KernelCall, MatmulPlan, grain_of, known_text, up
 from twofold.compiler.lower.gemm_tile import Tile
@@ -104,6 +104,7 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
         "line_columns": line,
         "apart": apart,
         "run": run,
+        "far": far(problem),
     }
 
 

@@ -47,6 +47,18 @@ class NestEpilogue:
             pointers[access] = code.pointer(access, where)
             code.store(number, position)
 
+    def bring_near(self, b: Builder, row: Val, col: Val, batch: Val) -> None:
+        """Emit prefetches of what lies along the columns among the memory that `emit` reads and writes."""
+        code, nest = Expression(self.nest, b), self.nest
+        read = [(code.access_of(i), False) for i, step in enumerate(nest.steps) if step.access is not None]
+        written = [(code.access_of_store(number), True) for number in range(len(nest.stores))]
+        for number, is_written in (*read, *written):
+            access = code.accesses[number]
+            if access.slot < 0 or access.dynamic or code.stride(number, code.vector_axis) != 1:
+                continue
+            where = code.moved(number, code.start(number, {}), range(2), [batch, row])
+            b.prefetch(b.buffer(access.slot), b.add(where, col), access.dtype, is_written)
+
     def _uniform(self, code: Expression) -> dict[int, Val]:
         """What does not vary over the product, computed once at the kernel's entry.
 

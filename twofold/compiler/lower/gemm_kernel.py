@@ -92,6 +92,9 @@ class Epilogue(Protocol):
         Lanes outside ``mask`` lie outside the result and hold anything.
         """
 
+    def bring_near(self, b: Builder, row: Val, col: Val, batch: Val) -> None:
+        """Emit prefetches of memory that `emit` reads and writes for the same sums."""
+
 
 @dataclass(frozen=True)
 class Store:
@@ -112,8 +115,17 @@ class Store:
 
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
         """Store the sums."""
+        b.store(
+            b.buffer(self.pointer), self._index(b, row, col, batch), b.cast(b.opened(acc), self.dtype), mask
+        )
+
+    def bring_near(self, b: Builder, row: Val, col: Val, batch: Val) -> None:
+        """Emit the prefetch of what is written."""
+        b.prefetch(b.buffer(self.pointer), self._index(b, row, col, batch), self.dtype, written=True)
+
+    def _index(self, b: Builder, row: Val, col: Val, batch: Val) -> Val:
         start = b.add(b.mul(batch, b.param(self.batch_stride)), b.mul(row, b.param(self.row_stride)))
-        b.store(b.buffer(self.pointer), b.add(start, col), b.cast(b.opened(acc), self.dtype), mask)
+        return b.add(start, col)
 
 
 class KernelBuilder(Builder):

@@ -322,11 +322,13 @@ class Memory(FiniteChecks):
         arguments = f"{raw.typed}, {addresses.typed}, i32 {raw.dtype.itemsize}, {active.typed}"
         self._lines.append(f"  call void @{name}({arguments})")
 
-    def prefetch(self, pointer: Val, index: Val | int, dtype: DType) -> None:
-        """Ask for the memory around element ``index``, which need not exist, to be brought near."""
+    def prefetch(self, pointer: Val, index: Val | int, dtype: DType, written: bool = False) -> None:
+        """Ask for the memory around element ``index``, which need not exist, to be brought near (to be ``written``)."""
         address = self.offset(pointer, index, dtype)
         self._declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self._lines.append(f"  call void @llvm.prefetch.p0(ptr {address.ref}, i32 0, i32 3, i32 1)")
+        self._lines.append(
+            f"  call void @llvm.prefetch.p0(ptr {address.ref}, i32 {int(written)}, i32 3, i32 1)"
+        )
 
     def store_strided(
         self, pointer: Val, index: Val | int, stride: Val | int, value: Val, mask: Val | None = None
