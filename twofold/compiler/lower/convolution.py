@@ -201,7 +201,6 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
         "count": line.length,
         "top": minimum(reach, 0) - moves.lows[1],
         "left": -minimum((problem.kernel[2] - 1) * moves.dilations[2], 0),
-        "far": far(problem),
     }
 
 
@@ -216,6 +215,7 @@ def _direct(problem: ConvolutionProblem, after: After, kinds: Kinds, numbers: di
     )
     weight = planner.pack(whole, "b", (length, problem.filters), "columns", width)
     text = direct.direct_key(kinds, after.epilogue), lambda: direct.direct_text(kinds, after.epilogue)
+    numbers["far"] = far(problem, after.streams)
     work = problem.groups * numbers["image_blocks"] * numbers["row_blocks"] * numbers["filter_blocks"]
     sums = numbers["block_images"] * numbers["block_rows"] * problem.result[2] * numbers["block_filters"]
     grain = grain_of(sums * (length + 8), LANES)

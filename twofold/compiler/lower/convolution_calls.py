@@ -17,6 +17,11 @@ class After(NamedTuple):
     epilogue: Epilogue | None
     params: Sequence[int]
 
+    @property
+    def streams(self) -> int:
+        """How many values are read or written for each sum."""
+        return 1 if self.epilogue is None else self.epilogue.streams
+
     def call(
         self,
         names: Sequence[str],

@@ -24,6 +24,9 @@ SUM_BYTES = 96 * 1024
 _CHANNELS = 4
 """Channels that are collected in one turn of a loop."""
 
+_LATER = 4 * LANES
+"""Positions by which results are brought near before they are transposed."""
+
 SLACK = LANES
 """Elements between collected rows: whole vectors are stored over the end of a row."""
 
@@ -374,6 +377,11 @@ def transpose_results(
             b.loop(0, b.smaller(width, b.sub(p["filters"], panel)), LANES) as half,
         ):
             mask = b.lane_mask(b.sub(high, v))
+            # what is read four vectors later, in this plane or the next image
+            later = b.add(v, _LATER)
+            image = b.mul(b.mul(p["groups"], p["filters"]), p["positions"])
+            wraps = b.cmp("ge", later, p["positions"])
+            later = b.choose(wraps, b.add(b.sub(later, p["positions"]), image), later)
             vectors = []
             for i in range(LANES):
                 # filters past the end repeat the last one; their sums are not stored
@@ -382,6 +390,7 @@ def transpose_results(
                     b.buffer(1), b.add(b.mul(number_of, p["positions"]), v), w.kinds.stored, LANES, mask
                 )
                 vectors.append(b.cast(values, dtype))
+                b.prefetch(b.buffer(1), b.add(b.mul(number_of, p["positions"]), later), w.kinds.stored)
             at = b.add(b.mul(b.add(column, v), width), half)
             for i, values in enumerate(b.transpose(vectors)):
                 b.store(target, b.add(at, i * width), values)

@@ -22,7 +22,7 @@ ENOUGH_ITEMS = 4
 
 
 _FAR_BYTES = 2 * 1024 * 1024
-"""Results that do not stay in the caches of a core between kernels."""
+"""What does not stay in the caches of a core between kernels."""
 
 
 def of_enough_items(most: int, whole: int, others: int) -> int:
@@ -70,9 +70,14 @@ def numbers_of(problem: ConvolutionProblem) -> dict[str, int]:
     return found
 
 
-def far(problem: ConvolutionProblem) -> int:
-    """1 where results lie far, so that what is read and written beside them is better brought near before; else 0."""
-    count = problem.batch * problem.groups * problem.filters * problem.positions
+def far(problem: ConvolutionProblem, streams: int) -> int:
+    """1 where what is read and written beside the products lies far, so that it is better brought near before; else 0.
+
+    Args:
+        problem: What is computed.
+        streams: How many values there are of each result, as `Epilogue.streams` counts them.
+    """
+    count = problem.batch * problem.groups * problem.filters * problem.positions * streams
     found: int = minimum(1, count * problem.dtype.itemsize // (_FAR_BYTES + 1))
     return found
 

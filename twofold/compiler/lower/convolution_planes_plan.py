@@ -104,7 +104,6 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
         "line_columns": line,
         "apart": apart,
         "run": run,
-        "far": far(problem),
     }
 
 
@@ -150,6 +149,7 @@ def forward_call(
     if numbers is None:
         return None
     numbers["weight_row"] = weight_row
+    numbers["far"] = far(problem, after.streams)
     text = planes.planes_key(kinds, after.epilogue), lambda: planes.planes_text(kinds, after.epilogue)
     work = problem.batch * problem.groups * numbers["column_blocks"] * numbers["row_blocks"]
     steps = problem.channels * problem.taps + 8

@@ -62,7 +62,14 @@ def planes_weight_text(kinds: Kinds, accumulates: bool) -> str:
             last = b.sub(b.add(line, b.split(count, p["result_width"])[0]), 1)
             top, bottom = (b.add(b.mul(at, p["stride_height"]), p["top"]) for at in (line, last))
             seen = top, b.add(b.add(bottom, reach(b, p)), 1)
-            copy_lines(b, p, kinds, (b.buffer(0), w.packed), (b.add(origin, c), b.sub(channels[1], c)), seen)
+            # the next copy begins below these lines, or in the next image
+            plane = b.mul(p["height"], p["width"])
+            begin = b.mul(b.mul(line, p["stride_height"]), p["width"])
+            image = b.sub(b.mul(b.mul(p["groups"], p["channels"]), plane), begin)
+            below = b.mul(b.mul(b.sub(b.add(last, 1), line), p["stride_height"]), p["width"])
+            ahead = b.choose(b.cmp("lt", b.add(part, 1), p["span_blocks"]), below, image)
+            copied = b.add(origin, c), b.sub(channels[1], c)
+            copy_lines(b, p, kinds, (b.buffer(0), w.packed), copied, seen, ahead)
             block = b.add(b.mul(number, p["span_blocks"]), part)
             resume = b.cmp("ge" if accumulates else "gt", block, 0)
             with b.loop(low, high, width) as panel:

@@ -20,6 +20,7 @@ class NestEpilogue:
         self.nest = nest
         self.buffers = buffers
         self.params = len(nest.parameters())
+        self.streams = len(self._along_columns())
         self._builder: Builder | None = None
         self._values: dict[int, Val] = {}
         self.key = "epilogue " + content_hash(repr(nest.key()).encode()).hexdigest()
@@ -49,15 +50,21 @@ class NestEpilogue:
 
     def bring_near(self, b: Builder, row: Val, col: Val, batch: Val) -> None:
         """Emit prefetches of what lies along the columns among the memory that `emit` reads and writes."""
-        code, nest = Expression(self.nest, b), self.nest
-        read = [(code.access_of(i), False) for i, step in enumerate(nest.steps) if step.access is not None]
-        written = [(code.access_of_store(number), True) for number in range(len(nest.stores))]
-        for number, is_written in (*read, *written):
+        code = Expression(self.nest, b)
+        for number in self._along_columns():
             access = code.accesses[number]
-            if access.slot < 0 or access.dynamic or code.stride(number, code.vector_axis) != 1:
-                continue
             where = code.moved(number, code.start(number, {}), range(2), [batch, row])
-            b.prefetch(b.buffer(access.slot), b.add(where, col), access.dtype, is_written)
+            written = number >= code.access_of_store(0)
+            b.prefetch(b.buffer(access.slot), b.add(where, col), access.dtype, written)
+
+    def _along_columns(self) -> list[int]:
+        """The accesses whose elements for the columns of a row lie behind each other, at a known place in memory."""
+        axis = self.nest.vector_axis
+        return [
+            number
+            for number, access in enumerate(self.nest.accesses())
+            if access.slot >= 0 and not access.dynamic and access.strides[axis] == 1
+        ]
 
     def _uniform(self, code: Expression) -> dict[int, Val]:
         """What does not vary over the product, computed once at the kernel's entry.

@@ -86,6 +86,10 @@ class Epilogue(Protocol):
     def params(self) -> int:
         """How many numbers it reads."""
 
+    @property
+    def streams(self) -> int:
+        """How many of what it reads and writes have a value for each sum."""
+
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
         """Use and store the sums ``acc`` (16 lanes) of row ``row``, columns ``col`` to ``col`` + 15.
 
@@ -107,6 +111,7 @@ class Store:
 
     buffers = 0
     params = 0
+    streams = 1
 
     @property
     def key(self) -> str:

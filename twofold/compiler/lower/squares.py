@@ -9,6 +9,9 @@ from twofold.compiler.lower.gemm_tile import transposed
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, uint8, uint16
 
+_LATER = 4 * LANES
+"""Elements by which a column is brought near before it is read."""
+
 
 def _bits(dtype: DType) -> DType:
     """A dtype whose vectors may be shuffled as they lie in memory."""
@@ -30,7 +33,9 @@ def fill_square(
     for k in range(LANES):
         position = b.add(column, k)
         mask = b.and_(rows, b.splat(b.cmp("lt", position, last)))
-        vectors.append(b.load(pointer, b.mul(position, stride), _bits(dtype), LANES, mask=mask))
+        begin = b.mul(position, stride)
+        vectors.append(b.load(pointer, begin, _bits(dtype), LANES, mask=mask))
+        b.prefetch(pointer, b.add(begin, _LATER), dtype)
     lines, names = transposed([vector.ref for vector in vectors], vectors[0].type, b._fresh()[1:] + "_")
     b._lines += lines
     for k, name in enumerate(names):
