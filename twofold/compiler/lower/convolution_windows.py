@@ -54,26 +54,31 @@ def copy_lines(
 
     ``memory`` is the image and the copy; what lies ``ahead`` elements behind is brought near for the next copy.
     """
-    whole = b.and_(p["count"], -LANES)
-    with b.loop(0, channels[1]) as channel, b.loop(*lines) as line:
-        inside = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
-        source = b.mul(b.add(b.mul(b.add(channels[0], channel), p["height"]), line), p["width"])
-        source = b.add(source, p["first_column"])
-        target = b.add(b.mul(channel, p["plane"]), b.mul(b.sub(line, lines[0]), p["pitch"]))
-        target = b.add(target, p["margin"])
-        # a line outside is one of no elements; what is stored behind the last element are zeros
-        every = b.lane_mask(b.choose(inside, b.index(LANES), b.index(0)))
-        rest = b.lane_mask(b.choose(inside, b.sub(p["count"], whole), b.index(0)))
+    whole = b.and_(b.sub(p["count"], 1), -LANES)
+    rest = b.lane_mask(b.sub(p["count"], whole))
+    zeros = b.const(0, kinds.compute, LANES)
+    with b.loop(0, channels[1]) as channel:
+        begin = b.mul(b.mul(b.add(channels[0], channel), p["height"]), p["width"])
+        begin = b.add(begin, p["first_column"])
+        plane = b.add(b.mul(channel, p["plane"]), p["margin"])
+        with b.loop(*lines) as line:
+            source = b.add(begin, b.mul(line, p["width"]))
+            target = b.add(plane, b.mul(b.sub(line, lines[0]), p["pitch"]))
 
-        def copy(v: Val, mask: Val, source: Val = source, target: Val = target) -> None:
-            values = b.load(memory[0], b.add(source, v), kinds.stored, LANES, mask)
-            b.store(memory[1], b.add(target, v), b.cast(values, kinds.compute))
-            if ahead is not None:
-                b.prefetch(memory[0], b.add(b.add(source, v), ahead), kinds.stored)
+            def copy(v: Val, mask: Val | None = None, source: Val = source, target: Val = target) -> None:
+                values = b.load(memory[0], b.add(source, v), kinds.stored, LANES, mask)
+                b.store(memory[1], b.add(target, v), b.cast(values, kinds.compute))
+                if ahead is not None:
+                    b.prefetch(memory[0], b.add(b.add(source, v), ahead), kinds.stored)
 
-        with b.loop(0, whole, LANES) as v:
-            copy(v, every)
-        copy(whole, rest)
+            inside = b.if_(b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"])))
+            with inside:
+                with b.loop(0, whole, LANES) as v:
+                    copy(v)
+                # what is stored behind the last element are zeros
+                copy(whole, rest)
+            with inside.else_(), b.loop(0, p["count"], LANES) as v:
+                b.store(memory[1], b.add(target, v), zeros)
 
 
 class WindowWriter:
