@@ -123,16 +123,17 @@ def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
     )
 
 
-def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:
-    """Kinds with the wider tile ``tall`` where a panel of it, but none of the other, holds a whole plane.
+def _with_whole_panels(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:
+    """Kinds with the wider tile ``tall`` where a run fills panels of it, but not of the other, or is one of them.
 
     Over symbols the planes of the example decide, without a guard: either tile computes all planes.
     """
     numbers = _plane_numbers(problem)
     if numbers is None:
         return kinds
-    run = example_of(_run(problem, numbers))
-    return replace(kinds, tile=tall) if kinds.tile.width < run <= tall.width else kinds
+    run, width = example_of(_run(problem, numbers)), kinds.tile.width
+    is_better = width < run <= tall.width or (run % tall.width == 0 and run % width != 0)
+    return replace(kinds, tile=tall) if is_better else kinds
 
 
 def forward_call(
@@ -144,7 +145,7 @@ def forward_call(
     weight_row: int,
 ) -> KernelCall | None:
     """The call of the product with the kernels, whose rows lie ``weight_row`` apart in the buffer ``weight``."""
-    kinds = _with_run_in_one_panel(problem, kinds, tall)
+    kinds = _with_whole_panels(problem, kinds, tall)
     numbers = _forward_numbers(problem, kinds)
     if numbers is None:
         return None
