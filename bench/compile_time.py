@@ -188,7 +188,7 @@ def fusing(library: Any, name: str) -> str:
     from twofold.compiler import fusing as module
 
     spent, elsewhere = [], []
-    fuse, call = module._fuse, module._process.call
+    fuse, call = module.fuse, module._process.call
 
     def timed(*given: Any) -> None:
         start = time.thread_time()
@@ -201,7 +201,7 @@ def fusing(library: Any, name: str) -> str:
             elsewhere.append(found[1] / 1e6)
         return found
 
-    module._fuse, module._process.call = timed, counted
+    module.fuse, module._process.call = timed, counted
     step = PROGRAMS[name](library)
     for _ in range(3):
         step()

@@ -119,13 +119,13 @@ def test_all_batch_sizes_are_a_few_classes() -> None:
 
 
 def a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes() -> None:
-    from twofold.compiler import trace_templates
+    from twofold.compiler import symbolic_programs
 
     def refuse(*_: Any) -> Any:
         raise NotImplementedError
 
     config.background_compile = False
-    trace_templates.planned = refuse
+    symbolic_programs.planned = refuse
     found = [bits(attention(n)) for n in (5, 6, 7, 5, 6, 7, 5, 6, 7)]
     assert found[:3] == found[3:6] == found[6:]
     assert torch.stats().trace_plans == 0 and torch.stats().fused >= 1

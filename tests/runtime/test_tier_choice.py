@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import twofold as torch
-from twofold.compiler import fusing, linking, trace_templates
+from twofold.compiler import fusing, linking, symbolic_programs, trace_templates
 from twofold.compiler.compile import FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
 
@@ -25,7 +25,7 @@ def total(x: torch.Tensor, scale: float) -> float:
 
 
 def test_other_sizes_without_a_plan_are_compiled_once_they_earned_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_templates, "template_trace", lambda *_: None)
+    monkeypatch.setattr(fusing, "template_trace", lambda *_: None)
     sizes = [torch.ones(rows, 11) for rows in range(2, 42)]
     torch.wait_for_compiler()  # it may be busy with what earlier tests ran
     before = torch.stats().fused
@@ -85,7 +85,7 @@ def test_other_sizes_with_a_plan_of_their_own_are_measured_themselves(
         made.instructions.append((0, (), (), 1, 1, 0, step))
         return made
 
-    monkeypatch.setattr(trace_templates, "compile_outlined", with_a_step)
+    monkeypatch.setattr(symbolic_programs, "compile_outlined", with_a_step)
     monkeypatch.setattr(trace_templates, "saved_plans", lambda: SimpleNamespace(key=lambda *_: None))
     monkeypatch.setattr(fusing, "_elsewhere", lambda *_: None)
     for rows in (3, 5, 6, 70):

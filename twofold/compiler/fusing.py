@@ -20,11 +20,11 @@ from twofold.compiler.process import CompileProcess
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import Spans, spanned
 from twofold.compiler.totals import TOTALS
+from twofold.compiler.trace_templates import Caller, template_batch, template_trace
 from twofold.config import config
 
 if TYPE_CHECKING:
     from twofold.compiler.compile import FlatProgram
-    from twofold.compiler.trace_templates import Caller
 
 _LONG = 200
 """Least number of instructions of a trace that is worth starting the compile worker for."""
@@ -86,8 +86,6 @@ def _compile(executable: Any, location: tuple[int, int], waited: bool, start: in
 @spanned("plan trace for all sizes")
 def plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], waited: bool) -> bool:
     """Plan a trace for symbols in place of the integers that vary, see ``plan_trace``."""
-    from twofold.compiler.trace_templates import template_trace
-
     found = None
     try:
         with finite_checks(_core.tells_finite()):
@@ -125,6 +123,4 @@ def _report(
 @spanned("plan batch")
 def plan_batch(family: Any, batch: Batch, count: int) -> None:
     """Plan a batched body for every batch size, see ``batches``."""
-    from twofold.compiler.trace_templates import template_batch
-
     add_plan(family, batch, template_batch(batch, count, _elsewhere()))
