@@ -69,6 +69,14 @@ def keep_recent(graph: Any) -> None:
         RECENT.popleft()
 
 
+def leave(stack: list[Any], entered: Any) -> None:
+    """Take off what was entered last of a graph or session that may stand in the stack several times."""
+    for index in reversed(range(len(stack))):
+        if stack[index] is entered:
+            del stack[index]
+            return
+
+
 def note_declared(what: Any) -> None:
     """Tell who notes what this thread declares, such as for a debugger, of an operation or breakpoint."""
     if local.noted is not None or sys.gettrace() is not None:

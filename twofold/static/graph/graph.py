@@ -23,7 +23,7 @@ from twofold.ir.types import TensorType
 from twofold.runtime.failures import describe_line
 from twofold.runtime.scopes import declaring
 from twofold.runtime.tracing import here
-from twofold.static.graph.context import at_once, keep_recent, local, note_declared
+from twofold.static.graph.context import at_once, keep_recent, leave, local, note_declared
 from twofold.static.graph.devices import check_device, placed
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph_elements import Slot, check_kind, check_same_dtype, on_strings, operator_type
@@ -206,11 +206,14 @@ class Graph:
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
         """Inside, operations without inputs are declared in this graph."""
-        _stack().append(self)
+        stack = (
+            local.graphs
+        )  # that of this thread, also where a generator is closed in another one or in a run
+        stack.append(self)
         try:
             yield self
         finally:
-            _stack().remove(self)
+            leave(stack, self)
 
     def finalize(self) -> None:
         """Let no operation be added any more."""
@@ -470,10 +473,6 @@ class Graph:
 
 
 _default: list[Graph] = [Graph()]
-
-
-def _stack() -> list[Graph]:
-    return local.graphs
 
 
 @example("print([operation.name for operation in tf.get_default_graph().get_operations()])", "[]")

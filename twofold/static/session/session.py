@@ -13,7 +13,7 @@ from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, I
 from twofold.frontend.breakpoints import stopping
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, refuse
-from twofold.static.graph.context import local, stepping
+from twofold.static.graph.context import leave, local, stepping
 from twofold.static.graph.devices import show_placement
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import (
@@ -472,11 +472,12 @@ class _Default:
         self.session = session
 
     def __enter__(self) -> BaseSession:
-        local.sessions.append(self.session)
+        self._stack = local.sessions
+        self._stack.append(self.session)
         return self.session
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        local.sessions.remove(self.session)
+        leave(self._stack, self.session)
 
 
 @example("tf.constant(2.0) * 3.0", "6.0")
@@ -486,7 +487,14 @@ class Session(BaseSession):
     As a ``with`` block it is the default session, its graph the default graph, and it is closed at the end.
     """
 
+    _stacks: tuple[list[Any], list[Any]] | None = None  # of the thread that has entered the session
+
     def __enter__(self) -> Session:
+        if self._stacks is not None:
+            raise RuntimeError(
+                "A Session's with block is entered inside of itself. Write `with session.as_default():` for the inner one."
+            )
+        self._stacks = local.graphs, local.sessions
         local.graphs.append(self._graph)
         local.sessions.append(self)
         return self
@@ -494,8 +502,10 @@ class Session(BaseSession):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        local.sessions.remove(self)
-        local.graphs.remove(self._graph)
+        stacks, self._stacks = self._stacks, None
+        if stacks is not None:
+            leave(stacks[0], self._graph)
+            leave(stacks[1], self)
         self.close()
 
     @staticmethod
@@ -517,9 +527,9 @@ class InteractiveSession(BaseSession):
     def close(self) -> None:
         """Forget all variables and stop being the default session."""
         if self in local.sessions:
-            local.sessions.remove(self)
+            leave(local.sessions, self)
             if self._explicit:
-                local.graphs.remove(self._graph)
+                leave(local.graphs, self._graph)
         super().close()
 
 
