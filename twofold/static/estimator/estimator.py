@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -132,7 +133,10 @@ class Estimator:
         taken = inspect.signature(self._model_fn).parameters
         if labels is not None and "labels" not in taken:
             raise ArgumentError(f"model_fn takes no labels, at {here()}", "Add the parameter labels.")
-        return self._model_fn(features, **{name: value for name, value in known.items() if name in taken})
+        logs.info("Calling model_fn.")
+        found = self._model_fn(features, **{name: value for name, value in known.items() if name in taken})
+        logs.info("Done calling model_fn.")
+        return found
 
     def _settings(self, mode: str) -> dict[str, Any]:
         """What functions are given as far as they take it."""
@@ -318,10 +322,14 @@ class Estimator:
             chosen = [*spec.evaluation_hooks, *(hooks or []), last]
             with self._session(spec, path, chosen) as session:
                 done = 0
+                logs.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
                 while not session.should_stop() and (steps is None or done < steps):
                     session.run(updates)
                     done += 1
+            logs.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S", time.gmtime()))
             found = dict(last.final_ops_values)
+        shown = ", ".join(f"{label} = {value}" for label, value in sorted(found.items()))
+        logs.info("Saving dict for global step %d: %s", found["global_step"], shown)
         with FileWriter(self.eval_dir(name)) as writer:
             numbers = [(label, found[label]) for label in values if numpy.ndim(found[label]) == 0]
             text = b"".join(scalar_summary(label, float(value)) for label, value in numbers)

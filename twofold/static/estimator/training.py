@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from twofold.static.estimator.estimator import Estimator
+from twofold.static.platform import logs
 from twofold.static.train.session_hooks import CheckpointSaverListener
 from twofold.static.train.session_run_hook import SecondOrStepTimer
 
@@ -52,6 +53,9 @@ class _Evaluating(CheckpointSaverListener):
             self._first = False
         elif self._timer.should_trigger_for_step(global_step_value):
             self._evaluate(global_step_value)
+        else:
+            words = "Skip the current checkpoint eval due to throttle secs (%s secs)."
+            logs.info(words, self._spec.throttle_secs)
 
     def end(self, session: Any, global_step_value: int) -> None:
         """Evaluate the last one."""

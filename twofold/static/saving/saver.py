@@ -19,6 +19,7 @@ from twofold.files import atomic_write
 from twofold.runtime.tracing import here
 from twofold.static.errors import NotFoundError
 from twofold.static.graph.context import at_once
+from twofold.static.platform import logs
 from twofold.static.saving.tensor_bundle import clean_bundle, read_bundle, write_bundle
 from twofold.static.variables.variable import Variable, global_variables
 
@@ -259,6 +260,7 @@ class Saver:
         damaged or has another dtype for it.
         """
         tensors = read_checkpoint(save_path)
+        logs.info("Restoring parameters from %s", save_path)
         for name, variable in self._variables.items():
             if name not in tensors and variable.powers and variable.powers.keys() <= tensors.keys():
                 tensors[name] = (int64, numpy.array(_steps(variable.powers, tensors)))
