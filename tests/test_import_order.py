@@ -23,6 +23,7 @@ ORDER = [
         "tracebacks",
         "config",
         "files",
+        "plain_objects",
         "hashing",
         "progress",
         "signatures",

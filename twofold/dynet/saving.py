@@ -14,7 +14,7 @@ from twofold.dynet import storage
 from twofold.dynet.lookups import LookupParameters
 from twofold.dynet.parameter_collection import ParameterCollection
 from twofold.dynet.parameters import Parameters
-from twofold.dynet.specs import described, read
+from twofold.plain_objects import described, read
 from twofold.files import atomic_write
 
 

@@ -39,6 +39,33 @@ def test_a_vocabulary_is_kept_in_a_file(tmp_path):
         split.save(tmp_path / "split")
 
 
+def characters(texts):
+    for text in texts:
+        yield list(text)
+
+
+class Characters(tf.contrib.learn.preprocessing.VocabularyProcessor):
+    """As programs write it: a tokenizer of their own, given to the class that they derive from."""
+
+    def __init__(self, max_document_length):
+        super().__init__(max_document_length, tokenizer_fn=characters)
+
+
+def test_a_class_and_a_tokenizer_of_the_program_are_kept_in_a_file(tmp_path):
+    words = Characters(4).fit(["abca", "b"])
+    words.save(tmp_path / "words")
+    again = Characters(9).restore(tmp_path / "words")
+    assert type(again) is Characters and again.max_document_length == 4
+    assert numpy.array(list(again.transform(["cab?"]))).tolist() == [[3, 1, 2, 0]]
+    assert list(again.reverse([[3, 1]])) == ["c a"]
+
+
+def test_vocabularies_have_the_attributes_of_tensorflow():
+    vocabulary = tf.contrib.learn.preprocessing.VocabularyProcessor(3).fit(TEXTS).vocabulary_
+    assert vocabulary._mapping["cat"] == 2 and vocabulary._freq["cat"] == 2
+    assert vocabulary._reverse_mapping[:3] == ["<UNK>", "the", "cat"]
+
+
 def test_the_projector_is_told_in_a_file(tmp_path):
     config = projector.ProjectorConfig()
     table = config.embeddings.add()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy
+
+from twofold.plain_objects import described, read
 
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|['\w\-]+")
 
@@ -33,47 +34,54 @@ class CategoricalVocabulary:
     """
 
     def __init__(self, unknown_token: str = "<UNK>", support_reverse: bool = True) -> None:
-        self._unknown, self._reverses = unknown_token, support_reverse
-        self._numbers: dict[str, int] = {unknown_token: 0}
-        self._counts: Counter[str] = Counter()
-        self._frozen = False
+        self._unknown_token, self._support_reverse = unknown_token, support_reverse
+        self._mapping: dict[str, int] = {unknown_token: 0}
+        self._reverse_mapping = [unknown_token]
+        self._freq: dict[str, int] = {}
+        self._freeze = False
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._mapping)
 
     def freeze(self, freeze: bool = True) -> None:
         """Give no numbers to further words: they are unknown."""
-        self._frozen = freeze
+        self._freeze = freeze
 
     def get(self, category: str) -> int:
         """The number of a word, which is a new one for a new word."""
-        if category not in self._numbers:
-            if self._frozen:
+        if category not in self._mapping:
+            if self._freeze:
                 return 0
-            self._numbers[category] = len(self._numbers)
-        return self._numbers[category]
+            self._number(category)
+        return self._mapping[category]
+
+    def _number(self, category: str) -> None:
+        self._mapping[category] = len(self._mapping)
+        self._reverse_mapping.append(category)
 
     def add(self, category: str, count: int = 1) -> None:
         """Count a word."""
         if self.get(category) > 0:
-            self._counts[category] += count
+            self._freq[category] = self._freq.get(category, 0) + count
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
         """Keep words counted more than ``min_frequency`` times, and fewer than ``max_frequency`` unless that is -1.
 
         They are numbered anew, the most frequent first, those of one frequency by the alphabet.
         """
-        kept = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
-        self._counts = Counter(
-            {word: count for word, count in kept if count > min_frequency and not 0 < max_frequency <= count}
-        )
-        self._numbers = {self._unknown: 0} | {word: k for k, word in enumerate(self._counts, 1)}
+        kept = sorted(self._freq.items(), key=lambda item: (-item[1], item[0]))
+        self._freq = {
+            word: count for word, count in kept if count > min_frequency and not 0 < max_frequency <= count
+        }
+        self._mapping, self._reverse_mapping = {self._unknown_token: 0}, [self._unknown_token]
+        for word in self._freq:
+            self._number(word)
 
     def reverse(self, class_id: int) -> str:
         """The word of a number; raises ValueError without ``support_reverse``."""
-        if not self._reverses:
+        if not self._support_reverse:
             raise ValueError("reverse: the vocabulary was made without support_reverse. Set it.")
-        return list(self._numbers)[class_id]
+        return self._reverse_mapping[class_id]
 
 
 class VocabularyProcessor:
@@ -132,30 +140,20 @@ class VocabularyProcessor:
             yield " ".join(self.vocabulary_.reverse(number) for number in row)
 
     def save(self, filename: Any) -> None:
-        """Write everything but a ``tokenizer_fn`` to a file, as JSON; raises ValueError where one is in use."""
-        if self._tokenizer is not tokenizer:
-            raise ValueError(
-                "VocabularyProcessor.save: a function cannot be written. Leave tokenizer_fn out."
-            )
-        held = {
-            "max_document_length": self.max_document_length,
-            "min_frequency": self.min_frequency,
-            "unknown_token": self.vocabulary_._unknown,
-            "support_reverse": self.vocabulary_._reverses,
-            "frozen": self.vocabulary_._frozen,
-            "words": list(self.vocabulary_._numbers),
-            "counts": dict(self.vocabulary_._counts),
-        }
+        """Write everything to a file, as JSON; functions and classes by the names that their modules have for them.
+
+        Raises ValueError where one has none there, such as a lambda expression.
+        """
+        try:
+            words = json.dumps(described(self))
+        except TypeError as error:
+            raise ValueError(f"VocabularyProcessor.save: an attribute cannot be written. {error}") from None
         with open(os.fspath(filename), "w", encoding="utf-8") as file:
-            json.dump(held, file)
+            file.write(words)
 
     @classmethod
     def restore(cls, filename: Any) -> VocabularyProcessor:
-        """What ``save`` wrote."""
+        """What ``save`` wrote, of the class that was saved, which the program has imported or defined."""
         with open(os.fspath(filename), encoding="utf-8") as file:
-            held = json.load(file)
-        words = CategoricalVocabulary(held["unknown_token"], held["support_reverse"])
-        words._numbers = {word: number for number, word in enumerate(held["words"])}
-        words._counts = Counter(held["counts"])
-        words.freeze(held["frozen"])
-        return cls(held["max_document_length"], held["min_frequency"], words)
+            found: VocabularyProcessor = read(json.load(file))
+        return found

@@ -1,4 +1,4 @@
-"""What describes a saved object, its ``spec``, as JSON.
+"""Objects that are what their attributes say, as JSON: specs of DyNet's builders, vocabularies.
 
 Reading makes objects of classes that the program has imported or defined, and calls nothing of theirs.
 """
@@ -36,13 +36,14 @@ def described(value: Any) -> Any:
         for name, factory in _FACTORIES.items():
             if value.default_factory is factory:
                 return {"default": [name, described(dict(value))]}
-    if callable(value) and getattr(value, "__module__", None) and hasattr(value, "__qualname__"):
-        return {"name": [value.__module__, value.__qualname__]}
+    name = getattr(value, "__qualname__", "<")
+    if callable(value) and getattr(value, "__module__", None) and "<" not in name:
+        return {"name": [value.__module__, name]}
     if _is_plain(type(value)):
         return {"object": [described(type(value)), described(vars(value))]}
     raise TypeError(
-        f"save: {type(value).__name__} in a spec; use numbers, strings, arrays, containers, classes, functions "
-        "and objects with nothing but attributes"
+        f"save: {type(value).__name__} in a spec; use numbers, strings, arrays, containers, classes and functions that "
+        "a module defines, and objects with nothing but attributes"
     )
 
 
