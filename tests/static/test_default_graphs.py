@@ -23,7 +23,7 @@ def test_a_session_is_the_default_one_inside_of_itself():
         with first.as_default():
             assert tf.get_default_session() is first
         assert tf.get_default_session() is second
-        with pytest.raises(RuntimeError, match="inside of itself"), first:
+        with pytest.raises(RuntimeError, match="entered inside of itself"), first:
             pass
         assert tf.get_default_session() is second
 

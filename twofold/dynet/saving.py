@@ -14,8 +14,8 @@ from twofold.dynet import storage
 from twofold.dynet.lookups import LookupParameters
 from twofold.dynet.parameter_collection import ParameterCollection
 from twofold.dynet.parameters import Parameters
-from twofold.plain_objects import described, read
 from twofold.files import atomic_write
+from twofold.plain_objects import described, read
 
 
 def save(basename: str, objects: Iterable[Any]) -> None:

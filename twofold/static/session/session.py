@@ -492,7 +492,7 @@ class Session(BaseSession):
     def __enter__(self) -> Session:
         if self._stacks is not None:
             raise RuntimeError(
-                "A Session's with block is entered inside of itself. Write `with session.as_default():` for the inner one."
+                "A Session is entered inside of itself. Write `with session.as_default():` for the inner block."
             )
         self._stacks = local.graphs, local.sessions
         local.graphs.append(self._graph)
