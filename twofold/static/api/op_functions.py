@@ -31,7 +31,7 @@ from twofold.static.graph.context import at_once, local
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute as at_once_compute
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph, owner_of
-from twofold.static.graph.graph_elements import Slot
+from twofold.static.graph.graph_elements import Slot, importable
 from twofold.static.graph.inference import Numbers, Source, infer
 from twofold.static.graph.string_table import bytes_array, encode, holds_strings
 
@@ -408,6 +408,7 @@ def operation(
     formerly = dict(older or {})
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        importable(body)
         own = inspect.signature(body).parameters
         host = frozenset(key for key, parameter in own.items() if parameter.annotation == "Number")
         public = row or _public_signature(body, name_at, formerly)

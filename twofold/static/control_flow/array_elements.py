@@ -23,6 +23,7 @@ from twofold.static.api.op_functions import (
 from twofold.static.functions.lowering import is_unwritten
 from twofold.static.functions.written_elements import mark, marks_of, write_once
 from twofold.static.graph.graph import Tensor
+from twofold.static.graph.graph_elements import importable
 
 
 def zeros_like_rows(base: Any, element: TensorType) -> Any:
@@ -48,10 +49,38 @@ def _checked(flow: Any, positions: Any, written: Callable[[Any], Any]) -> Any:
     return mark(written(positions), marks)
 
 
+@importable
+def no_elements(size: Any, dtype: Any) -> Any:
+    """The flow of an array that nothing is written to yet."""
+    return ops.zeros((whole(size), 0), dtype=dtype)
+
+
+@importable
+def all_elements(flow: Any) -> Any:
+    return ops.copied(flow)
+
+
+@importable
+def chosen_elements(flow: Any, positions: Any) -> Any:
+    return ops.index_select(flow, 0, positions)
+
+
+@importable
+def element_count(flow: Any) -> Any:
+    return ops.full((), flow.shape[0], dtype="int32")
+
+
+@importable
+def joined_elements(flow: Any) -> Any:
+    return ops.reshape(flow, (-1, *tuple(flow.shape)[2:]))
+
+
+@importable
 def write_element(flow: Any, value: Any, index: Any) -> Any:
     return _checked(flow, index, lambda checked: _written(flow, value, checked))
 
 
+@importable
 def all_replaced(flow: Any, elements: Any) -> Any:
     positions = ops.arange(elements.shape[0])
     return _checked(flow, positions, lambda checked: ops.index_select(elements, 0, checked))
@@ -70,6 +99,7 @@ def _written(flow: Any, value: Any, index: Any) -> Any:
     return ops.reshape(written, tuple(flow.shape))
 
 
+@importable
 def read_element(flow: Any, index: Any) -> Any:
     if is_unwritten(_type(flow)):
         raise ArgumentError("an element is read before any is written", "Write it first, or unstack values.")
@@ -115,6 +145,7 @@ def equal_parts(value: Any, lengths: Number, size: int | None) -> Any:
     return ops.reshape(value, (len(found), *found[:1], *tuple(value.shape)[1:]))
 
 
+@importable
 def scattered(flow: Any, rows: Any, positions: Any) -> Any:
     return _checked(flow, positions, lambda checked: _scattered_rows(flow, rows, checked))
 
@@ -130,6 +161,7 @@ def _scattered_rows(flow: Any, rows: Any, positions: Any) -> Any:
     return ops.reshape(written, tuple(flow.shape))
 
 
+@importable
 def scattered_grown(flow: Any, rows: Any, positions: Any) -> Any:
     if not flow.shape:
         return ops.maximum(flow, ops.add(ops.amax(ops.cast(positions, int64)), 1))
@@ -138,6 +170,7 @@ def scattered_grown(flow: Any, rows: Any, positions: Any) -> Any:
     return scattered(_with_marks(with_room(flow, element, int(last) + 1), flow), rows, _bound(positions))
 
 
+@importable
 def grown(flow: Any, value: Any, index: Any) -> Any:
     """A write that makes room first, where the index is known; in a loop that counts, what the size is then."""
     if not flow.shape:

@@ -25,7 +25,6 @@ from twofold.static.api.op_functions import (
     numbers,
     operation,
     refuse,
-    whole,
 )
 from twofold.static.arrays.creation import range as numbers_from
 from twofold.static.arrays.shape_ops import gather as rows_at
@@ -33,10 +32,15 @@ from twofold.static.arrays.shape_ops import identity
 from twofold.static.arrays.shape_ops import size as size_of
 from twofold.static.control_flow.array_elements import (
     GROWING,
+    all_elements,
     all_replaced,
+    chosen_elements,
+    element_count,
     equal_parts,
     filled_up,
     grown,
+    joined_elements,
+    no_elements,
     read_element,
     scattered,
     scattered_grown,
@@ -102,14 +106,15 @@ class TensorArray:
         dtype = self.dtype
         given = convert_to_tensor(size)
         if at_once():
-            return ops.zeros((whole(given), 0), dtype=dtype)
+            return no_elements(given, dtype)
         made = get_default_graph().add(
             "TensorArray",
             name,
             [tensor_type(dtype, UNKNOWN_RANK)],
             [source_of(given)],
-            body=lambda size: ops.zeros((whole(size), 0), dtype=dtype),
+            body=no_elements,
             arguments=(Slot(0),),
+            keywords={"dtype": dtype},
             host=frozenset({0}),
         )
         return made.outputs[0]
@@ -267,28 +272,21 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements along a new first axis."""
-        return self._looked("TensorArrayStack", ops.copied, self.flow.type_, [self.flow], name)
+        return self._looked("TensorArrayStack", all_elements, self.flow.type_, [self.flow], name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements of ``indices`` along a new first axis."""
         positions, shape = convert_to_tensor(indices), self.flow.type_.shape
         count = positions.type_.shape[0]
         result = tensor_type(self.dtype, shape if shape == UNKNOWN_RANK else (count, *shape[1:]))
-
-        def body(flow: Any, positions: Any) -> Any:
-            return ops.index_select(flow, 0, positions)
-
-        return self._looked("TensorArrayGather", body, result, [self.flow, positions], name)
+        return self._looked("TensorArrayGather", chosen_elements, result, [self.flow, positions], name)
 
     def concat(self, name: str | None = None) -> Tensor:
         """The elements behind each other along their own first axis."""
         shape = self.flow.type_.shape
         rest = UNKNOWN_RANK if shape == UNKNOWN_RANK else (new_unknown_size(), *shape[2:])
-
-        def body(flow: Any) -> Any:
-            return ops.reshape(flow, (-1, *tuple(flow.shape)[2:]))
-
-        return self._looked("TensorArrayConcat", body, tensor_type(self.dtype, rest), [self.flow], name)
+        flow_type = tensor_type(self.dtype, rest)
+        return self._looked("TensorArrayConcat", joined_elements, flow_type, [self.flow], name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of the slices of ``value`` along its first axis; elements behind them are zeros.
@@ -347,11 +345,7 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements."""
-
-        def body(flow: Any) -> Any:
-            return ops.full((), flow.shape[0], dtype="int32")
-
-        found = self._declare("TensorArraySize", body, _SIZE, [self.flow], name)
+        found = self._declare("TensorArraySize", element_count, _SIZE, [self.flow], name)
         if not at_once():
             source_of(found)[0].looks = "size" if self.dynamic_size else None
         return found

@@ -69,7 +69,8 @@ def Print(
     """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error."""
     tensor = convert_to_tensor(input_)
     shown = [convert_to_tensor(item) for item in data]
-    made = define("Print", lambda value, *rest: ops.copied(value), (tensor, *shown), {}, name)
+    options = {"message": message, "first_n": first_n, "summarize": summarize}
+    made = define("Print", _first, (tensor, *shown), options, name)
     left = [first_n]
 
     def observe(value: Any, *arrays: Any) -> None:
@@ -80,6 +81,10 @@ def Print(
 
     made.observe = observe
     return made.outputs[0]
+
+
+def _first(value: Any, *rest: Any, **options: Any) -> Any:
+    return ops.copied(value)
 
 
 def _summary(array: Any, count: int) -> str:

@@ -6,7 +6,7 @@ Operators declare operations of TensorFlow's types; on strings, functions of eac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
@@ -14,6 +14,18 @@ from twofold.dtypes import DType
 from twofold.errors import DTypeError
 from twofold.runtime.tracing import here
 from twofold.static.graph.string_table import decode
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+BODIES: dict[tuple[str, str], Callable[..., Any]] = {}
+"""The functions that compute operations, by their modules and names: those that files of graphs may name."""
+
+
+def importable(body: _Function) -> _Function:
+    """Let files of graphs name a function that computes operations; one inside of another function has no name."""
+    if "<" not in body.__qualname__:
+        BODIES[body.__module__, body.__qualname__] = body
+    return body
 
 
 class Slot:

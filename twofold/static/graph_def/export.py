@@ -9,7 +9,17 @@ from twofold.static.functions.lowering import Choice
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.string_table import decode
 from twofold.static.graph_def.export_shapes import axes_of
-from twofold.static.graph_def.node_writer import Rule, Writer, exports, other, result, row, shape_of
+from twofold.static.graph_def.node_writer import (
+    OtherArguments,
+    Rule,
+    Writer,
+    exports,
+    other,
+    result,
+    row,
+    shape_of,
+)
+from twofold.static.graph_def.own_nodes import ATTRIBUTE, record
 from twofold.static.protobuf.graph_def import tensor_message
 
 _UNARY = (
@@ -69,7 +79,9 @@ def _shape(writer: Writer, refs: list[str]) -> Any:
 
 
 row("LogicalNot NoOp", "*")
-row("Placeholder Argument", "", op=lambda writer, refs: "Placeholder", dtype=result, shape=_shape)
+_PLACEHOLDER = {"op": lambda writer, refs: "Placeholder", "dtype": result, "shape": _shape}
+row("Placeholder", "", **_PLACEHOLDER)
+row("Argument", "", **_PLACEHOLDER, **{ATTRIBUTE: lambda writer, refs: record(writer)})
 row("PlaceholderWithDefault", "*", dtype=result, shape=_shape)
 row("VariableV2", "", dtype=result, shape=_shape, container="", shared_name="")
 
@@ -88,6 +100,13 @@ def _assign(writer: Writer) -> None:
 def _assert(writer: Writer) -> None:
     refs = writer.sources()
     writer.last("Assert", refs, T=[writer.dtype_of(ref) for ref in refs[1:]], summarize=3)
+
+
+@exports("Print")
+def _print(writer: Writer) -> None:
+    refs = writer.sources()
+    options = {name: writer.argument(name) for name in ("message", "first_n", "summarize")}
+    writer.last("Print", refs, U=[writer.dtype_of(ref) for ref in refs[1:]], **options)
 
 
 @exports("IsVariableInitialized")
@@ -198,12 +217,19 @@ def _explicit_paddings(writer: Writer, refs: list[str]) -> list[int] | None:
     return None if isinstance(given, str) else [int(n) for pair in given for n in pair]
 
 
+def _window(writer: Writer, refs: list[str]) -> list[int]:
+    if writer.rank() != 4:
+        raise OtherArguments
+    found: list[int] = _fours("kernel")(writer, refs)
+    return found
+
+
 _WINDOW = {"strides": _fours("strides"), "padding": _padding, "data_format": _layout}
 _CONVOLUTION = {"dilations": _fours("dilations", "rate"), "explicit_paddings": _explicit_paddings, **_WINDOW}
 row("BiasAdd", "*", data_format=_layout)
 row("Conv2D DepthwiseConv2dNative", "input filter", **_CONVOLUTION)
 row("Conv2DBackpropInput", "#output_shape filter value", T=result, **_CONVOLUTION)
-row("MaxPool AvgPool", "*", ksize=_fours("kernel"), **_WINDOW)
+row("MaxPool AvgPool", "*", ksize=_window, **_WINDOW)
 row("LRN", "*", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5)
 
 

@@ -35,6 +35,7 @@ def axes_of(writer: Writer, axis: Any, ref: str) -> str:
 
 @exports("Sum", "Mean", "Max", "Min", "Prod", "All", "Any")
 def _reduction(writer: Writer) -> None:
+    writer.need("input_tensor")
     (ref, *_), kind = writer.sources(), writer.operation.type
     axes = axes_of(writer, writer.argument("axis"), ref)
     keep = bool(writer.argument("keepdims", False))

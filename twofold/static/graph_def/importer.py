@@ -15,6 +15,7 @@ from twofold.static.functions.bodies import source_of
 from twofold.static.graph.graph import Graph, Operation, get_default_graph
 from twofold.static.graph_def import table_functions  # noqa: F401  its rows are in the table
 from twofold.static.graph_def.node_functions import IMPORTERS, Node, several_named
+from twofold.static.graph_def.own_nodes import ATTRIBUTE, Restorer, names_read
 from twofold.static.protobuf.graph_def import GraphDef, NodeDef, message_of
 
 
@@ -35,6 +36,7 @@ class Importer:
         self._standing_nodes: set[str] = set()
         self.operations: dict[str, Operation] = {}
         self.outputs: dict[str, list[Any]] = {}
+        self._own = Restorer(graph, self._output, self.operations.__getitem__)
 
     def declare_all(self) -> None:
         """Declare all nodes; raises ValueError for given inputs that no node has."""
@@ -63,7 +65,7 @@ class Importer:
                 )
             entered.add(current)
             stack.append((current, True))
-            for text in self.nodes[current].input:
+            for text in [*self.nodes[current].input, *self._named_beside(current)]:
                 above = text.lstrip("^").split(":")[0]
                 if self._mapped(text) is None and above not in self.outputs:
                     if above not in self.nodes:
@@ -73,6 +75,11 @@ class Importer:
                         )
                     stack.append((above, False))
 
+    def _named_beside(self, name: str) -> list[str]:
+        """What a node needs beside its inputs, such as the bodies of a loop."""
+        said = _said(self.nodes[name])
+        return names_read(said) if said else []
+
     def _mapped(self, text: str) -> Any:
         """The tensor that the caller gave for an input."""
         for key in (text, text.removesuffix(":0"), f"{text}:0"):
@@ -80,6 +87,10 @@ class Importer:
                 self.used.add(key)
                 return self.given[key]
         return None
+
+    def _output(self, text: str) -> Any:
+        name, _, index = text.partition(":")
+        return self.outputs[name][int(index or 0)]
 
     def _input(self, node: NodeDef, text: str) -> Any:
         mapped = self._mapped(text)
@@ -96,7 +107,8 @@ class Importer:
         return outputs[position]
 
     def _declare(self, node: NodeDef) -> None:
-        importer = IMPORTERS.get(node.op)
+        said = _said(node)
+        importer = IMPORTERS.get(node.op) if said is None else self._restorer(said)
         reads = {text.partition(":")[0] for text in node.input if self._mapped(text) is None}
         if self._stands and (importer is None or reads & self._standing_nodes):
             importer = self._standing
@@ -115,6 +127,10 @@ class Importer:
             with self.graph.name_scope(scope):
                 found = importer(Node(node, inputs, f"{wanted}/"))
                 self._keep(node, wanted, found)
+
+    def _restorer(self, said: str) -> Any:
+        """What declares a node by what it says of itself."""
+        return lambda node: self._own.restore(node.op, node.name, node.inputs, said)
 
     def _standing(self, node: Node) -> Operation:
         """An operation that has a name, inputs and as many results as the message reads, and cannot be run."""
@@ -158,6 +174,10 @@ class Importer:
         if int(index) >= len(self.outputs[name]):
             raise ValueError(f"import_graph_def: '{text}' is no output of '{name}', at {here()}.")
         return self.outputs[name][int(index)]
+
+
+def _said(node: NodeDef) -> str | None:
+    return node.attr[ATTRIBUTE].s.decode() if ATTRIBUTE in node.attr else None
 
 
 def _unknown(name: str, op: str) -> UnimplementedError:

@@ -19,6 +19,7 @@ from twofold.static.graph.graph import Operation
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import decode
+from twofold.static.graph_def.own_nodes import ATTRIBUTE, record
 from twofold.static.protobuf.graph_def import (
     CODES,
     DTYPES,
@@ -86,6 +87,10 @@ def shape_of(tensor: Any) -> TensorShapeProto:
     return shape_message(None if sizes == UNKNOWN_RANK else sizes)
 
 
+class OtherArguments(Exception):
+    """An operation has not the arguments of TensorFlow's of its type."""
+
+
 class Writer:
     """Writes one operation after another into ``graph``."""
 
@@ -103,7 +108,12 @@ class Writer:
         """The message of all operations."""
         for operation in self.operations:
             self.operation, self._constants = operation, {}
-            EXPORTERS.get(operation.type, other)(self)
+            before = len(self.graph.node)
+            try:
+                EXPORTERS.get(operation.type, other)(self)
+            except OtherArguments:
+                del self.graph.node[before:]
+                other(self)
         return self.graph
 
     # What the operation is given
@@ -134,7 +144,13 @@ class Writer:
 
     def input(self, name: str, dtype: DType | None = None) -> str:
         """An argument as an input; numbers are of the dtype given, else of that of the result."""
+        self.need(name)
         return self.value(self.argument(name), dtype or self.dtype, name)
+
+    def need(self, *names: str) -> None:
+        """Raise OtherArguments for an operation of the same type that another function computes."""
+        if any(name not in self.operation.keywords for name in names):
+            raise OtherArguments
 
     def sizes(self, name: str, default: Any = None) -> str:
         """An argument that is a shape, an axis or the like, as an int32 input (int64 where it is a tensor of that)."""
@@ -225,10 +241,10 @@ def _holds_slot(value: Any) -> bool:
 
 
 def other(writer: Writer) -> None:
-    """An operation that TensorFlow has no counterpart of: its own type, its inputs, the dtypes of its results."""
+    """An operation that TensorFlow has no counterpart of: its own type, its inputs, and what it is."""
     operation = writer.operation
     dtype = operation.outputs[0].type_.dtype if operation.outputs else None
-    writer.last(operation.type, writer.sources(), T=dtype)
+    writer.last(operation.type, writer.sources(), T=dtype, **{ATTRIBUTE: record(writer)})
 
 
 def exports(*types: str) -> Callable[[Callable[[Writer], Any]], Callable[[Writer], Any]]:
@@ -267,6 +283,8 @@ def row(types: str, inputs: str, **attributes: Any) -> None:
             return writer.sources()
         name, _, default = text.strip("#*").partition("=")
         name, _, kind = name.partition(":")
+        if not default:
+            writer.need(name)
         given = writer.argument(name, int(default) if default else None)
         if text[0] == "#":
             return [writer.sizes(name, given)]

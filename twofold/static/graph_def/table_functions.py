@@ -130,6 +130,12 @@ def _assert(node: Node) -> Any:
     return tf.Assert(node[0], node.inputs[1:], node.attr("summarize", 3), node.name)
 
 
+@imports("Print")
+def _print(node: Node) -> Any:
+    options = node.attr("message", ""), node.attr("first_n", -1), node.attr("summarize", 3)
+    return tf.Print(node[0], node.inputs[1:], *options, name=node.name)
+
+
 @imports("IsVariableInitialized", "VarIsInitializedOp")
 def _is_initialized(node: Node) -> Any:
     return tf.is_variable_initialized(source_of(node[0])[0].variable)

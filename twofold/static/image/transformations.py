@@ -32,6 +32,7 @@ from twofold.static.api.op_functions import (
 from twofold.static.api.op_functions import limits_of as _limits_of
 from twofold.static.arrays import shape_ops
 from twofold.static.graph.docstrings import described, example
+from twofold.static.graph.graph_elements import importable
 from twofold.static.graph.scopes import name_scope
 from twofold.static.image.boxes import nearest_of_corners, resize_area
 from twofold.static.math import saturate_cast
@@ -302,6 +303,7 @@ def central_crop(image: Any, central_fraction: Number) -> Any:
     return _cut(image, *starts, *kept)
 
 
+@importable
 def _random_part(value: Any, size: Any, key: int, counter: Any) -> Any:
     wanted = [n if n >= 0 else value.shape[axis] for axis, n in enumerate(sizes(size))]
     for axis, (have, want) in enumerate(zip(value.shape, wanted)):

@@ -18,6 +18,7 @@ from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe, get_default_graph
+from twofold.static.graph.graph_elements import importable
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.nn.batch_statistics import batch_moments
 from twofold.static.nn.normalization import moments
@@ -251,6 +252,7 @@ def _moving(average: Any, value: Any, momentum: float) -> Any:
     return update("AssignMovingAvg", [average], _moved, [value], {"momentum": momentum}, None)
 
 
+@importable
 def _moved(state: Any, value: Any, momentum: float) -> Any:
     return ops.add(ops.multiply(state, momentum), ops.multiply(value, 1.0 - momentum))
 

@@ -20,6 +20,7 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.arrays.shape_ops import reshape
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.graph_elements import importable
 from twofold.static.random import next_key
 
 relu = renamed("Relu", "relu", "features")
@@ -83,6 +84,7 @@ def log_softmax(logits: Any, axis: Number = None) -> Any:
     return ops.log_softmax(logits, -1 if axis is None else axis_of(axis))
 
 
+@importable
 def _dropped(value: Any, rate: Any, shape: Any, key: int, counter: Any) -> Any:
     if shape is None:
         return apply("random_dropout", value, key, counter, rate)
