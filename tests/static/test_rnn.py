@@ -341,3 +341,38 @@ def test_states_of_a_keras_cell_are_a_list_if_it_has_several():
     with tf.Graph().as_default():
         _, states = tf.nn.dynamic_rnn(tf.keras.layers.LSTMCell(4), tf.zeros([2, 5, 3]), dtype=tf.float32)
         assert [state.shape.as_list() for state in states] == [[2, 4], [2, 4]]
+
+
+class Plain(tf.nn.rnn_cell.RNNCell):
+    state_size = output_size = 3
+
+    def call(self, inputs, state):
+        return state, state + tf.get_variable("v", [3])
+
+
+def _two_calls(make):
+    with tf.Graph().as_default():
+        for reuse in (False, True):
+            cell = make(reuse)
+            state = cell.zero_state(2, tf.float32)
+            for _ in range(2):
+                _, state = cell(tf.ones([2, 4]), state)
+        return [variable.op.name for variable in tf.global_variables()]
+
+
+def test_cells_called_in_one_scope_have_the_names_of_tensorflow():
+    """What tensorflow.python.keras.layers.legacy_rnn of TensorFlow 2.21, the cells of 1.15, names them."""
+
+    def stack(reuse):
+        return tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(3, reuse=reuse) for _ in range(2)])
+
+    parts = [
+        f"multi_rnn_cell/cell_{k}/basic_lstm_cell/{name}" for k in range(2) for name in ("kernel", "bias")
+    ]
+    assert _two_calls(stack) == parts
+    layers = _two_calls(lambda reuse: tf.nn.rnn_cell.BasicRNNCell(3))
+    assert layers == [
+        f"basic_rnn_cell{number}/{name}" for number in ("", "_1") for name in ("kernel", "bias")
+    ]
+    with pytest.raises(ValueError, match="already exists"):
+        _two_calls(lambda reuse: Plain())

@@ -16,6 +16,7 @@ from twofold.static.recurrent.rnn import dynamic_rnn
 from twofold.static.recurrent.rnn_cell import (
     LSTM_OPTIONS,
     GRUCell,
+    LayerRNNCell,
     LSTMCell,
     LSTMStateTuple,
     OneState,
@@ -128,7 +129,7 @@ class TimeReversedFusedRNN:
         return reverse(outputs), state
 
 
-class NASCell(RNNCell):
+class NASCell(LayerRNNCell):
     """The cell that Zoph and Le found by search (2017) to replace the LSTM; ``num_proj`` projects its output."""
 
     __init__ = taking("num_units, num_proj=None, use_bias=False, reuse=None, name=None, dtype=None")
@@ -173,6 +174,8 @@ class NASCell(RNNCell):
 
 class UGRNNCell(OneState):
     """The update gate recurrent network of Collins et al. (2017)."""
+
+    _is_layer = False
 
     __init__ = taking("num_units, initializer=None, forget_bias=1.0, activation=None, reuse=None")
 

@@ -89,6 +89,8 @@ class EmbeddingWrapper(Wrapper):
 class LayerNormal:
     """What cells with normalised gates share; ``_given`` has ``layer_norm``, ``norm_gain`` and ``norm_shift``."""
 
+    _is_layer = False
+
     _given: Any
 
     def _normal(self, value: Any, name: str) -> Any:

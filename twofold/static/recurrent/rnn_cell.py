@@ -23,7 +23,12 @@ from twofold.static.graph.graph import describe, get_default_graph
 from twofold.static.graph.scopes import device as placed
 from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
 from twofold.static.random import random_uniform
-from twofold.static.variables.variable_scope import VariableScope, get_variable, variable_scope
+from twofold.static.variables.variable_scope import (
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
 
 
 class LSTMStateTuple(NamedTuple):
@@ -46,6 +51,8 @@ class RNNCell:
     ...     print(session.run(last))
     [[3. 3.]]
     """
+
+    _is_layer = False
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, _reuse: bool | None = None
@@ -101,6 +108,13 @@ class RNNCell:
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         """``call`` in the cell's variable scope, which is that of its first call."""
+        if scope is not None or self._is_layer:
+            return self._called(inputs, state, scope)
+        # As in TensorFlow, another cell of this kind that is called in the same scope has the same name there.
+        with variable_scope(get_variable_scope(), auxiliary_name_scope=False):
+            return self._called(inputs, state, None)
+
+    def _called(self, inputs: Any, state: Any, scope: Any) -> tuple[Any, Any]:
         if self._scope is None:
             first = scope if scope is not None or not self._reuse else self.name
             with variable_scope(first, self.name) as self._scope:
@@ -147,7 +161,10 @@ class RNNCell:
     weights, trainable_weights = variables, trainable_variables
 
 
-LayerRNNCell = RNNCell
+class LayerRNNCell(RNNCell):
+    """A cell that is a layer, whose variables it makes in ``build``: another one in the same scope has another name."""
+
+    _is_layer = True
 
 
 def _copied(value: Any, memo: dict[int, Any]) -> Any:
@@ -207,7 +224,7 @@ def taking(own: str, beside: str = "") -> Callable[..., None]:
     return with_parameters(initialize, {"self": REQUIRED, **parameters(own), **behind})
 
 
-class OneState(RNNCell):
+class OneState(LayerRNNCell):
     """A cell whose state is its output, of ``num_units`` numbers."""
 
     def _begin(self) -> None:
@@ -280,7 +297,7 @@ LSTM_OPTIONS = (
 )
 
 
-class LSTMCell(RNNCell):
+class LSTMCell(LayerRNNCell):
     """Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 1999), optionally projected.
 
     With ``use_peepholes`` the gates see the memory, ``cell_clip`` limits it; ``num_proj`` is the size that the
