@@ -120,3 +120,25 @@ def test_wrong_use() -> None:
         decoder([0, 1], 0.0, 3)
     with pytest.raises(ArgumentError, match="coverage_penalty_weight"):
         decoder([0], 0.0, 1, coverage_penalty_weight=0.5)
+
+
+@pytest.mark.parametrize("beams", [1, 2])
+def test_layers_of_the_embedding_are_made_where_the_decoder_is(beams):
+    """So a decoder for inference finds the variables of one for training, which embeds its inputs beforehand."""
+    with tf.Graph().as_default(), tf.variable_scope("decoder"):
+        table, project = tf.get_variable("table", [5, 3]), tf.layers.Dense(4, name="project")
+        cell = tf.nn.rnn_cell.GRUCell(4)
+
+        def embed(ids):
+            return project(tf.nn.embedding_lookup(table, ids))
+
+        start = tf.zeros([2], tf.int32)
+        if beams == 1:
+            helper = tf.contrib.seq2seq.GreedyEmbeddingHelper(embed, start, 1)
+            decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
+        else:
+            state = cell.zero_state(2 * beams, tf.float32)
+            decoder = tf.contrib.seq2seq.BeamSearchDecoder(cell, embed, start, 1, state, beams)
+        tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=3)
+        names = {variable.op.name for variable in tf.global_variables()}
+    assert names >= {"decoder/project/kernel", "decoder/project/bias", "decoder/decoder/gru_cell/gates/kernel"}

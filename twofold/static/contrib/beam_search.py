@@ -88,6 +88,7 @@ class BeamSearchDecoder(Decoder):
         self._batch = shape_ops.shape(start)[0] if known is None else known
         self._start = shape_ops.tile(shape_ops.expand_dims(start, 1), [1, self._width])
         self._state = mapped(self._apart, initial_state)
+        self._first = self._embed(self._start)  # so that layers in it have their variables in the scope of here
 
     @property
     def batch_size(self) -> Any:
@@ -132,7 +133,7 @@ class BeamSearchDecoder(Decoder):
         log_probs = shape_ops.one_hot(first, self._width, 0.0, float("-inf"), dtype=kind.dtype)
         lengths = creation.zeros([self._batch, self._width], int64)
         state = BeamSearchDecoderState(self._state, log_probs, finished, lengths)
-        return finished, self._embed(self._start), state
+        return finished, self._first, state
 
     def step(self, time: Any, inputs: Any, state: Any) -> tuple[Any, Any, Any, Any]:
         """The best ``beam_width`` of all continuations of the beams by one symbol."""
