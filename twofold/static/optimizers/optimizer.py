@@ -56,6 +56,16 @@ class _Parameter:
             vars(optimizer)[self._name] = value
 
 
+def slot_of(variable: Variable, value: Any, label: str) -> Variable:
+    """A variable beside another one, named after it and ``label``, that has ``value`` at first."""
+    graph = variable.graph
+    with graph.name_scope(None), graph.control_dependencies(None):
+        if isinstance(value, (bool, int, float)):
+            name = f"{variable.op.name}/{label}/Initializer"
+            value = constant(value, variable.dtype, variable.type_.shape, name=name)
+        return Variable(value, False, name=in_variable_scope(graph, f"{variable.op.name}/{label}"))
+
+
 class Optimizer:
     """Base of all optimisers: gradients of a loss, and what they do to the variables.
 
@@ -212,13 +222,7 @@ class Optimizer:
     def _slot(self, variable: Variable, slot: str, value: Any, label: str) -> Variable:
         found = self._slots.get((variable, slot))
         if found is None:
-            graph = variable.graph
-            with graph.name_scope(None), graph.control_dependencies(None):
-                if isinstance(value, (bool, int, float)):
-                    name = f"{variable.op.name}/{label}/Initializer"
-                    value = constant(value, variable.dtype, variable.type_.shape, name=name)
-                found = Variable(value, False, name=in_variable_scope(graph, f"{variable.op.name}/{label}"))
-            self._slots[variable, slot] = found
+            found = self._slots[variable, slot] = slot_of(variable, value, label)
         return found
 
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
