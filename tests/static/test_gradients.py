@@ -139,3 +139,12 @@ def test_clipping_by_the_average_norm(limit, factor):
         numpy.testing.assert_allclose(
             session.run(made), numpy.array([6.0, 8.0]) * min(factor, 1.0), rtol=1e-6
         )
+
+
+def test_gradients_by_the_references_of_variables():
+    """As programs of several workers take them, for the variables of each."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([1.0, 2.0])
+        (found,) = tf.gradients(tf.reduce_sum(v * v), [v._ref()])
+        session.run(v.initializer)
+        assert session.run(found).tolist() == [2, 4]

@@ -144,8 +144,8 @@ class Variable(metaclass=_Created):
         if collections is not None or not at_once():
             graph.add_to_collections(keys, self)
 
-    @property
     def _ref(self) -> Tensor:
+        """The tensor of the variable, by the name that programs for TensorFlow 1 call it by."""
         return self._handle if self.now is None else self.current()
 
     def current(self) -> Tensor:
@@ -165,7 +165,7 @@ class Variable(metaclass=_Created):
         return self.now
 
     def _as_graph_element(self) -> Tensor:
-        return self._ref
+        return self._ref()
 
     def numpy(self) -> Any:
         """The value as an array, where operations are computed at once."""
@@ -220,11 +220,11 @@ class Variable(metaclass=_Created):
     def read_value(self) -> Tensor:
         """As ``value``."""
         with self.graph.name_scope(self.op.name + "/"):
-            return _identity(self._ref)
+            return _identity(self._ref())
 
     def eval(self, session: Any = None) -> Any:
         """The value in ``session`` or the default session."""
-        return (session or need_session(f"{self.name} eval()")).run(self._ref)
+        return (session or need_session(f"{self.name} eval()")).run(self._ref())
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set the value in ``session`` or the default session; raises GraphError where the shape differs."""
@@ -277,7 +277,7 @@ class Variable(metaclass=_Created):
 
     def __getitem__(self, key: Any) -> Tensor:
         """A part of the value, whose ``assign`` writes that part alone."""
-        found = self._ref[key]
+        found = self._ref()[key]
 
         def assign_part(value: Any, name: str | None = None) -> Tensor:
             given = [convert_to_tensor(value, None if is_tensor_like(value) else self.dtype)]
