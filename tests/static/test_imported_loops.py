@@ -124,5 +124,42 @@ def test_what_a_file_may_name():
         .replace('"sequence_mask"', f'"{name}"')
         .encode()
     )
-    with tf.Graph().as_default(), pytest.raises(tf.errors.UnimplementedError, match="which is not there"):
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(tf.errors.UnimplementedError, match="which cannot be imported"),
+    ):
         tf.import_graph_def(message)
+
+
+def _optimizer(kind, step):
+    rate = tf.train.exponential_decay(0.1, step, 2, 0.5, staircase=True)
+    made = {
+        "adam": lambda: tf.train.AdamOptimizer(tf.train.piecewise_constant(step, [2], [0.1, 0.01])),
+        "momentum": lambda: tf.train.MomentumOptimizer(rate, 0.9, use_nesterov=True),
+        "rmsprop": lambda: tf.train.RMSPropOptimizer(rate, centered=True),
+        "adagrad": lambda: tf.train.AdagradOptimizer(rate),
+    }
+    return made[kind]()
+
+
+@pytest.mark.parametrize("kind", ["adam", "momentum", "rmsprop", "adagrad"])
+def test_training_goes_on_after_import(kind, tmp_path):
+    feeds = {"x:0": X, "lengths:0": LENGTHS}
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, lengths = sequences()
+        outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(3), x, lengths, dtype=tf.float32)
+        loss = tf.reduce_mean(tf.square(tf.layers.dense(outputs, 1) - 1.0), name="loss")
+        step = tf.train.create_global_step()
+        optimizer = _optimizer(kind, step)
+        pairs = optimizer.compute_gradients(loss)
+        clipped, _ = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.5)
+        train = optimizer.apply_gradients(zip(clipped, [variable for _, variable in pairs]), step, "train")
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, f"{tmp_path}/model")
+        expected = [session.run([loss, train], feeds)[0] for _ in range(4)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(path + ".meta").restore(session, path)
+        found = [session.run(["loss:0", "train"], feeds)[0] for _ in range(4)]
+        assert session.run("global_step:0") == 4
+    numpy.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert found[-1] < found[0]

@@ -141,4 +141,8 @@ def test_layers_of_the_embedding_are_made_where_the_decoder_is(beams):
             decoder = tf.contrib.seq2seq.BeamSearchDecoder(cell, embed, start, 1, state, beams)
         tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=3)
         names = {variable.op.name for variable in tf.global_variables()}
-    assert names >= {"decoder/project/kernel", "decoder/project/bias", "decoder/decoder/gru_cell/gates/kernel"}
+    assert names >= {
+        "decoder/project/kernel",
+        "decoder/project/bias",
+        "decoder/decoder/gru_cell/gates/kernel",
+    }

@@ -15,7 +15,7 @@ from twofold.static.functions.bodies import source_of
 from twofold.static.graph.graph import Graph, Operation, get_default_graph
 from twofold.static.graph_def import table_functions  # noqa: F401  its rows are in the table
 from twofold.static.graph_def.node_functions import IMPORTERS, Node, several_named
-from twofold.static.graph_def.own_nodes import ATTRIBUTE, Restorer, names_read
+from twofold.static.graph_def.own_nodes import ATTRIBUTE, Restorer, is_known, names_read
 from twofold.static.protobuf.graph_def import GraphDef, NodeDef, message_of
 
 
@@ -108,7 +108,9 @@ class Importer:
 
     def _declare(self, node: NodeDef) -> None:
         said = _said(node)
-        importer = IMPORTERS.get(node.op) if said is None else self._restorer(said)
+        importer = IMPORTERS.get(node.op)
+        if said is not None:
+            importer = self._restorer(said) if is_known(said) else None
         reads = {text.partition(":")[0] for text in node.input if self._mapped(text) is None}
         if self._stands and (importer is None or reads & self._standing_nodes):
             importer = self._standing

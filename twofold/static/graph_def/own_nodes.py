@@ -16,7 +16,7 @@ import numpy
 from twofold.dtypes import DType
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
-from twofold.static.errors import UnimplementedError
+from twofold.static.autodiff.derivatives import Derivative, operations_between
 from twofold.static.functions.bodies import ARGUMENT, Body, source_of
 from twofold.static.functions.lowering import Flow, Repeat, Sizes, While
 from twofold.static.graph.graph import Operation
@@ -32,6 +32,7 @@ _OPTIONS: dict[type[Flow], tuple[str, ...]] = {
     Sizes: ("names", "limited", "growing", "varying"),
 }
 _FLOWS: dict[str, Callable[..., Flow]] = {kind.__name__: kind for kind in _OPTIONS}
+_OF_DERIVATIVE = ("roots", "targets", "weighted", "paths")
 _BODIES = {"Repeat": ("body",), "While": ("condition", "body"), "Sizes": ("condition", "body")}
 
 
@@ -48,6 +49,9 @@ def record(writer: Any) -> str | None:
             found: dict[str, Any] = {}
         elif type(flow) in _OPTIONS and not flow.rules:
             found = _flow_record(writer, flow)
+        elif type(flow) is Derivative and not flow.rules:
+            found = {"derivative": {name: getattr(flow, name) for name in _OF_DERIVATIVE}}
+            found["stops"] = [writer.of(source) for source in flow.stops]
         else:
             found = _body_record(operation)
     except _Unwritable:
@@ -151,10 +155,20 @@ def _given(flow: Flow) -> int:
 def names_read(text: str) -> list[str]:
     """The nodes beside its inputs that one needs, by what it says."""
     found = json.loads(text)
-    names = list(found.get("updates", ()))
+    names = [*found.get("updates", ()), *found.get("stops", ())]
     for first, arguments, results in found.get("bodies", ()):
         names += [*([] if first is None else [first]), *arguments, *results]
     return [name.partition(":")[0] for name in names]
+
+
+def is_known(text: str) -> bool:
+    """Whether the function that computes an operation, by what its node says, is there."""
+    module, name = json.loads(text).get("body", (None, None))
+    if module is None:
+        return True
+    if module.startswith("twofold.static."):
+        import_module(module)
+    return (module, name) in BODIES
 
 
 class Restorer:
@@ -174,6 +188,8 @@ class Restorer:
         host, wished = (frozenset(said.get(key, ())) for key in ("host", "wished"))
         if "flow" in said:
             made = self._flow(said, op, name, types, sources)
+        elif "derivative" in said:
+            made = self._derivative(said, op, name, types, sources)
         elif "body" in said:
             made = self._call(said, op, name, types, sources)
         else:
@@ -194,11 +210,6 @@ class Restorer:
 
     def _call(self, said: Any, op: str, name: str, types: list[TensorType], sources: list[Any]) -> Operation:
         module, qualname = said["body"]
-        if module.startswith("twofold.static."):
-            import_module(module)
-        if (module, qualname) not in BODIES:
-            what = f"import_graph_def: node '{name}' is computed by {module}.{qualname}, which is not there"
-            raise UnimplementedError(what, "Read the file with the version of the library that wrote it.")
         keywords = {key: _read(value) for key, value in said["keywords"].items()}
         arguments = tuple(_read(value) for value in said["arguments"])
         parts = {"body": BODIES[module, qualname], "arguments": arguments, "keywords": keywords}
@@ -207,6 +218,16 @@ class Restorer:
             parts |= {"updates": variables, "reads_state": said["reads_state"]}
         made: Operation = self._graph.add(op, name, types, sources, **parts)
         made.is_random, made.looks = said["random"], said["looks"]
+        return made
+
+    def _derivative(
+        self, said: Any, op: str, name: str, types: list[TensorType], sources: list[Any]
+    ) -> Operation:
+        options, stops = said["derivative"], [source_of(self._tensor(stop)) for stop in said["stops"]]
+        between = operations_between(sources[: options["roots"]], set(stops))
+        made: Operation = self._graph.add(
+            op, name, types, sources, flow=Derivative(**options, stops=stops, between=between)
+        )
         return made
 
     def _flow(self, said: Any, op: str, name: str, types: list[TensorType], sources: list[Any]) -> Operation:

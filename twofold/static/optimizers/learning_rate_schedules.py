@@ -11,6 +11,7 @@ from twofold.ops.base import ops
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, define
 from twofold.static.api.signatures import defaults_of, with_parameters
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.graph_elements import importable
 from twofold.static.random import random_normal
 
 
@@ -20,6 +21,9 @@ def _schedule(type: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         def rate(step: Any, **given: Any) -> Any:
             return body(global_step=ops.cast(step, float32), **given)
+
+        rate.__qualname__ = f"rate of {body.__name__}"
+        importable(rate)
 
         def schedule(global_step: Any, name: str | None, **given: Any) -> Any:
             values = {key: as_tensor(value) for key, value in given.items()}
@@ -84,6 +88,14 @@ def polynomial_decay(
     return ops.add(ops.multiply(left, learning_rate - end_learning_rate), end_learning_rate)
 
 
+@importable
+def _piecewise(step: Any, limits: Any, found: Any) -> Any:
+    made: Any = found[-1]
+    for limit, value in zip(reversed(limits), reversed(found[:-1])):
+        made = ops.where(ops.less_equal(step, limit), value, made)
+    return ops.cast(made, float32)
+
+
 @example("tf.train.piecewise_constant(tf.constant(5), [3, 9], [1.0, 0.5, 0.1])", "0.5")
 def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Any:
     """``values[k]`` up to and including ``boundaries[k]``, the last value after all; raises ValueError for counts."""
@@ -91,15 +103,10 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
         raise ValueError(
             f"piecewise_constant: {len(values)} values for {len(boundaries)} boundaries. Give one value more."
         )
-
-    def body(step: Any, limits: Any, found: Any) -> Any:
-        made: Any = found[-1]
-        for limit, value in zip(reversed(limits), reversed(found[:-1])):
-            made = ops.where(ops.less_equal(step, limit), value, made)
-        return ops.cast(made, float32)
-
     given = {"limits": tuple(boundaries), "found": tuple(values)}
-    made = define("PiecewiseConstant", body, (convert_to_tensor(x),), given, name or "PiecewiseConstant")
+    made = define(
+        "PiecewiseConstant", _piecewise, (convert_to_tensor(x),), given, name or "PiecewiseConstant"
+    )
     return made.outputs[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from twofold.static.api.op_functions import as_tensor, constant, define
 from twofold.static.api.signatures import REQUIRED
 from twofold.static.graph import context
 from twofold.static.graph.docstrings import START, example
+from twofold.static.graph.graph_elements import importable
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.optimizers.optimizer import Optimizer, taking
 from twofold.static.variables.variable import Variable, assign, assign_add
@@ -27,6 +29,7 @@ def _stepped(optimizer: str, result: str, first: str = "1.0") -> Callable[[Any],
     return example(f"w = tf.Variable({first})", step, START, "session.run(step)", shown, result)
 
 
+@importable
 def _descended(p: Any, g: Any, lr: Any) -> list[Any]:
     return [apply("sgd_parameter", p, g, lr)]
 
@@ -39,11 +42,13 @@ class GradientDescentOptimizer(Optimizer):
     __init__ = taking(learning_rate=REQUIRED, use_locking=False, name="GradientDescent")
 
 
+@importable
 def _with_momentum(p: Any, m: Any, g: Any, lr: Any, momentum: Any) -> list[Any]:
     new = apply("sgd_momentum", g, m, momentum, 0.0)
     return [apply("sgd_parameter", p, new, lr), new]
 
 
+@importable
 def _with_nesterov(p: Any, m: Any, g: Any, lr: Any, momentum: Any) -> list[Any]:
     new = apply("sgd_momentum", g, m, momentum, 0.0)
     return [apply("sgd_parameter", p, apply("nesterov_direction", g, new, momentum), lr), new]
@@ -70,9 +75,11 @@ def _adam(rule: str) -> Any:
         rest = [numbers[name] for name in ("lr", "correction1", "correction2", "epsilon")]
         return [apply(rule, p, mean, square, *rest), mean, square]
 
-    return body
+    body.__qualname__ = f"_adam of {rule}"
+    return importable(body)
 
 
+@importable
 def _correction(beta: Any, step: Any) -> Any:
     return ops.subtract(1.0, ops.pow(beta, ops.cast(step, beta.dtype)))
 
@@ -172,6 +179,7 @@ class AdamOptimizer(Optimizer):
         return made.outputs[0]
 
 
+@importable
 def _adagrad(p: Any, v: Any, g: Any, lr: Any, epsilon: Any = 0.0) -> list[Any]:
     square = apply("adagrad_square", g, v)
     return [apply("adagrad_parameter", p, g, square, lr, epsilon), square]
@@ -189,6 +197,7 @@ class AdagradOptimizer(Optimizer):
     )
 
 
+@importable
 def _adagrad_da(p: Any, total: Any, square: Any, g: Any, lr: Any, step: Any, l1: Any, l2: Any) -> list[Any]:
     total, square = ops.add(total, g), ops.add(square, ops.square(g))
     steps = ops.cast(step, p.dtype)
@@ -224,6 +233,7 @@ class AdagradDAOptimizer(Optimizer):
         self._numbers["step"] = as_tensor(self._step) + 1
 
 
+@functools.cache
 def _rmsprop(direction: Callable[..., Any], centered: bool = False) -> Callable[..., list[Any]]:
     """A rule that moves along ``direction(gradient, mean of squares, epsilon)``, of a variance if it is centred."""
 
@@ -235,11 +245,15 @@ def _rmsprop(direction: Callable[..., Any], centered: bool = False) -> Callable[
         moved = apply("sgd_momentum", ops.multiply(direction(g, spread, epsilon), lr), m, momentum, 0.0)
         return [ops.subtract(p, moved), square, *centres, moved]
 
-    return rule
+    rule.__qualname__ = f"{'centered ' if centered else ''}_rmsprop of {direction.__qualname__}"
+    return importable(rule)
 
 
 def _inner_epsilon(g: Any, square: Any, epsilon: Any) -> Any:
     return apply("rmsprop_direction_inner_epsilon", g, square, epsilon)
+
+
+_RMSPROP, _CENTERED_RMSPROP = _rmsprop(_inner_epsilon), _rmsprop(_inner_epsilon, True)
 
 
 @_stepped("RMSPropOptimizer(0.25)", "0.561471")
@@ -257,6 +271,7 @@ class RMSPropOptimizer(Optimizer):
         self._first = {"rms": 1.0, **({"mg": 0.0} if centered else {}), "momentum": 0.0}
 
 
+@importable
 def _adadelta(p: Any, v: Any, d: Any, g: Any, lr: Any, rho: Any, epsilon: Any) -> list[Any]:
     square = ops.add(ops.multiply(v, rho), ops.multiply(ops.square(g), 1 - rho))
     root = ops.sqrt(ops.add(d, epsilon))
@@ -280,6 +295,7 @@ def _shrunk(value: Any, lr: Any, l1: Any, l2: Any) -> Any:
     return ops.divide(ops.multiply(ops.sign(value), size), ops.add(ops.multiply(lr, l2), 1.0))
 
 
+@importable
 def _proximal(p: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list[Any]:
     return [_shrunk(ops.subtract(p, ops.multiply(g, lr)), lr, l1, l2)]
 
@@ -292,6 +308,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
     __init__ = taking(learning_rate=REQUIRED, **_PENALTIES, use_locking=False, name="ProximalGradientDescent")
 
 
+@importable
 def _proximal_adagrad(p: Any, v: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list[Any]:
     square = ops.add(v, ops.square(g))
     rate = ops.multiply(ops.rsqrt(square), lr)
@@ -308,6 +325,7 @@ class ProximalAdagradOptimizer(Optimizer):
     __init__ = taking(**_own, use_locking=False, name="ProximalAdagrad")
 
 
+@importable
 def _ftrl(p: Any, v: Any, z: Any, g: Any, lr: Any, power: Any, l1: Any, l2: Any, shrinkage: Any) -> list[Any]:
     square = ops.add(v, ops.square(g))
     old, new = ops.pow(v, -power), ops.pow(square, -power)

@@ -51,9 +51,13 @@ def _updated(
     """The first of ``variables`` after a step by a rule; the others are what the rule keeps, in its order."""
     for variable in variables:
         if not isinstance(variable, Variable):
-            raise TypeError(f"{type}: {variable!r} is no variable, at {here()}. Give the variables themselves.")
+            raise TypeError(
+                f"{type}: {variable!r} is no variable, at {here()}. Give the variables themselves."
+            )
     gradient = convert_to_tensor(grad, variables[0].dtype)
-    given = {key: as_tensor(value) if isinstance(value, Variable) else value for key, value in numbers.items()}
+    given = {
+        key: as_tensor(value) if isinstance(value, Variable) else value for key, value in numbers.items()
+    }
     return update(type, variables, rule, [gradient], given, name).outputs[0]
 
 
@@ -172,9 +176,6 @@ def apply_adam(
     return _updated("ApplyAdam", [var, m, v], rule, grad, numbers, name)
 
 
-_RMSPROP, _CENTERED = rules._rmsprop(rules._inner_epsilon), rules._rmsprop(rules._inner_epsilon, True)
-
-
 def apply_rms_prop(
     var: Any,
     ms: Any,
@@ -189,7 +190,7 @@ def apply_rms_prop(
 ) -> Any:
     """``ms += (grad ** 2 - ms) * (1 - rho); mom = mom * momentum + lr * grad / sqrt(ms + epsilon); var -= mom``."""
     numbers = {"lr": lr, "decay": rho, "momentum": momentum, "epsilon": epsilon}
-    return _updated("ApplyRMSProp", [var, ms, mom], _RMSPROP, grad, numbers, name)
+    return _updated("ApplyRMSProp", [var, ms, mom], rules._RMSPROP, grad, numbers, name)
 
 
 def apply_centered_rms_prop(
@@ -207,7 +208,7 @@ def apply_centered_rms_prop(
 ) -> Any:
     """``apply_rms_prop`` by the variance of gradients, with their mean ``mg``."""
     numbers = {"lr": lr, "decay": rho, "momentum": momentum, "epsilon": epsilon}
-    return _updated("ApplyCenteredRMSProp", [var, ms, mg, mom], _CENTERED, grad, numbers, name)
+    return _updated("ApplyCenteredRMSProp", [var, ms, mg, mom], rules._CENTERED_RMSPROP, grad, numbers, name)
 
 
 def apply_ftrl(
