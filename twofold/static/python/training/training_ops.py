@@ -237,16 +237,13 @@ def _of_resource(function: Callable[..., Any]) -> Callable[..., Any]:
     return applied
 
 
-for _function in (
-    apply_adadelta,
-    apply_adagrad,
-    apply_adam,
-    apply_centered_rms_prop,
-    apply_ftrl,
-    apply_gradient_descent,
-    apply_momentum,
-    apply_proximal_adagrad,
-    apply_proximal_gradient_descent,
-    apply_rms_prop,
-):
-    globals()[f"resource_{_function.__name__}"] = _of_resource(_function)
+resource_apply_adadelta = _of_resource(apply_adadelta)
+resource_apply_adagrad = _of_resource(apply_adagrad)
+resource_apply_adam = _of_resource(apply_adam)
+resource_apply_centered_rms_prop = _of_resource(apply_centered_rms_prop)
+resource_apply_ftrl = _of_resource(apply_ftrl)
+resource_apply_gradient_descent = _of_resource(apply_gradient_descent)
+resource_apply_momentum = _of_resource(apply_momentum)
+resource_apply_proximal_adagrad = _of_resource(apply_proximal_adagrad)
+resource_apply_proximal_gradient_descent = _of_resource(apply_proximal_gradient_descent)
+resource_apply_rms_prop = _of_resource(apply_rms_prop)
