@@ -163,3 +163,22 @@ def test_training_goes_on_after_import(kind, tmp_path):
         assert session.run("global_step:0") == 4
     numpy.testing.assert_allclose(found, expected, rtol=1e-5)
     assert found[-1] < found[0]
+
+
+@pytest.mark.parametrize("declare", [recurrent, loops, attention, random_fields])
+def test_a_frozen_graph_has_the_bodies_of_its_loops(declare):
+    feeds = {"x:0": X, "lengths:0": LENGTHS}
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        outputs = [one for one in declare() if not one.name.startswith("gradients")]
+        session.run(tf.global_variables_initializer())
+        expected = session.run(outputs, feeds)
+        names = [one.op.name for one in outputs]
+        frozen = tf.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), names)
+    frozen = tf.graph_util.remove_training_nodes(frozen, names)
+    assert not any(node.op in ("VariableV2", "Gradients") for node in frozen.node)
+    message = tf.GraphDef.FromString(frozen.SerializeToString())
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = tf.import_graph_def(message, name="net", return_elements=[one.name for one in outputs])
+        values = session.run(found, {f"net/{name}": value for name, value in feeds.items()})
+    for value, other in zip(values, expected):
+        numpy.testing.assert_array_equal(value, other)

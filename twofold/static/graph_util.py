@@ -18,6 +18,7 @@ from twofold.static.protobuf.graph_def import (
     TensorProto,
     array_of_message,
     message_of,
+    nodes_named,
     tensor_message,
 )
 
@@ -54,7 +55,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> GraphDef:
         name = stack.pop()
         if name not in needed:
             needed.add(name)
-            stack += [_node_of(text) for text in nodes[name].input]
+            stack += [_node_of(text) for text in nodes[name].input] + nodes_named(nodes[name])
     found = GraphDef(versions=message.versions)
     if message.library:
         found.library = message.library
@@ -121,6 +122,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
     message = message_of(input_graph)
     kept = set(protected_nodes or ())
     awaited = {_node_of(text) for node in message.node for text in node.input if text.startswith("^")}
+    awaited.update(name for node in message.node for name in nodes_named(node))
     through = {
         node.name: node.input[0]
         for node in message.node

@@ -19,8 +19,8 @@ from twofold.static.graph_def.node_writer import (
     row,
     shape_of,
 )
-from twofold.static.graph_def.own_nodes import ATTRIBUTE, record
-from twofold.static.protobuf.graph_def import tensor_message
+from twofold.static.graph_def.own_nodes import record
+from twofold.static.protobuf.graph_def import OWN, tensor_message
 
 _UNARY = (
     "Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Expm1 Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh "
@@ -81,7 +81,7 @@ def _shape(writer: Writer, refs: list[str]) -> Any:
 row("LogicalNot NoOp", "*")
 _PLACEHOLDER = {"op": lambda writer, refs: "Placeholder", "dtype": result, "shape": _shape}
 row("Placeholder", "", **_PLACEHOLDER)
-row("Argument", "", **_PLACEHOLDER, **{ATTRIBUTE: lambda writer, refs: record(writer)})
+row("Argument", "", **_PLACEHOLDER, **{OWN: lambda writer, refs: record(writer)})
 row("PlaceholderWithDefault", "*", dtype=result, shape=_shape)
 row("VariableV2", "", dtype=result, shape=_shape, container="", shared_name="")
 

@@ -15,8 +15,8 @@ from twofold.static.functions.bodies import source_of
 from twofold.static.graph.graph import Graph, Operation, get_default_graph
 from twofold.static.graph_def import table_functions  # noqa: F401  its rows are in the table
 from twofold.static.graph_def.node_functions import IMPORTERS, Node, several_named
-from twofold.static.graph_def.own_nodes import ATTRIBUTE, Restorer, is_known, names_read
-from twofold.static.protobuf.graph_def import GraphDef, NodeDef, message_of
+from twofold.static.graph_def.own_nodes import Restorer, is_known
+from twofold.static.protobuf.graph_def import OWN, GraphDef, NodeDef, message_of, nodes_named
 
 
 class Importer:
@@ -65,7 +65,7 @@ class Importer:
                 )
             entered.add(current)
             stack.append((current, True))
-            for text in [*self.nodes[current].input, *self._named_beside(current)]:
+            for text in [*self.nodes[current].input, *nodes_named(self.nodes[current])]:
                 above = text.lstrip("^").split(":")[0]
                 if self._mapped(text) is None and above not in self.outputs:
                     if above not in self.nodes:
@@ -74,11 +74,6 @@ class Importer:
                             f"at {here()}."
                         )
                     stack.append((above, False))
-
-    def _named_beside(self, name: str) -> list[str]:
-        """What a node needs beside its inputs, such as the bodies of a loop."""
-        said = _said(self.nodes[name])
-        return names_read(said) if said else []
 
     def _mapped(self, text: str) -> Any:
         """The tensor that the caller gave for an input."""
@@ -179,7 +174,7 @@ class Importer:
 
 
 def _said(node: NodeDef) -> str | None:
-    return node.attr[ATTRIBUTE].s.decode() if ATTRIBUTE in node.attr else None
+    return node.attr[OWN].s.decode() if OWN in node.attr else None
 
 
 def _unknown(name: str, op: str) -> UnimplementedError:

@@ -19,10 +19,11 @@ from twofold.static.graph.graph import Operation
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import decode
-from twofold.static.graph_def.own_nodes import ATTRIBUTE, record
+from twofold.static.graph_def.own_nodes import record
 from twofold.static.protobuf.graph_def import (
     CODES,
     DTYPES,
+    OWN,
     AttrValue,
     GraphDef,
     NodeDef,
@@ -244,7 +245,7 @@ def other(writer: Writer) -> None:
     """An operation that TensorFlow has no counterpart of: its own type, its inputs, and what it is."""
     operation = writer.operation
     dtype = operation.outputs[0].type_.dtype if operation.outputs else None
-    writer.last(operation.type, writer.sources(), T=dtype, **{ATTRIBUTE: record(writer)})
+    writer.last(operation.type, writer.sources(), T=dtype, **{OWN: record(writer)})
 
 
 def exports(*types: str) -> Callable[[Callable[[Writer], Any]], Callable[[Writer], Any]]:

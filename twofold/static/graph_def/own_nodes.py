@@ -24,8 +24,6 @@ from twofold.static.graph.graph_elements import BODIES, Slot
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.protobuf.graph_def import CODES, DTYPES
 
-ATTRIBUTE = "_twofold"
-
 _OPTIONS: dict[type[Flow], tuple[str, ...]] = {
     Repeat: ("operation", "names", "arrays", "reverse"),
     While: ("names", "limited", "growing", "varying"),
@@ -75,6 +73,7 @@ def _body_record(operation: Operation) -> dict[str, Any]:
         body is None
         or BODIES.get(key) is not body
         or operation.branches
+        or not isinstance(operation.gradient, (str, type(None)))
         or any(item is not None for item in unusual)
     ):
         raise _Unwritable
@@ -84,6 +83,7 @@ def _body_record(operation: Operation) -> dict[str, Any]:
         "keywords": {name: _written(value) for name, value in operation.keywords.items()},
         "random": operation.is_random,
         "looks": operation.looks,
+        "gradient": operation.gradient,
     }
     if operation.updates:
         found["updates"] = [variable.op.name for variable in operation.updates]
@@ -152,15 +152,6 @@ def _given(flow: Flow) -> int:
     return len(flow.names) + int(flow.limited) + growing
 
 
-def names_read(text: str) -> list[str]:
-    """The nodes beside its inputs that one needs, by what it says."""
-    found = json.loads(text)
-    names = [*found.get("updates", ()), *found.get("stops", ())]
-    for first, arguments, results in found.get("bodies", ()):
-        names += [*([] if first is None else [first]), *arguments, *results]
-    return [name.partition(":")[0] for name in names]
-
-
 def is_known(text: str) -> bool:
     """Whether the function that computes an operation, by what its node says, is there."""
     module, name = json.loads(text).get("body", (None, None))
@@ -217,7 +208,7 @@ class Restorer:
             variables = tuple(self._operation(one).variable for one in said["updates"])
             parts |= {"updates": variables, "reads_state": said["reads_state"]}
         made: Operation = self._graph.add(op, name, types, sources, **parts)
-        made.is_random, made.looks = said["random"], said["looks"]
+        made.is_random, made.looks, made.gradient = said["random"], said["looks"], said["gradient"]
         return made
 
     def _derivative(

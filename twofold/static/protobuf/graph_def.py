@@ -6,6 +6,7 @@ Sources: ``graph.proto``, ``node_def.proto``, ``attr_value.proto``, ``tensor.pro
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy
@@ -197,3 +198,18 @@ def message_of(graph_def: Any) -> GraphDef:
         found = GraphDef.FromString(graph_def.SerializeToString())
         return found
     raise TypeError(f"a {type(graph_def).__name__} is no GraphDef. Give a tf.GraphDef.")
+
+
+OWN = "_twofold"
+"""The attribute of a node that TensorFlow has no counterpart of: what it is, as JSON, see ``graph_def.own_nodes``."""
+
+
+def nodes_named(node: NodeDef) -> list[str]:
+    """The nodes that one needs beside its inputs, such as the bodies of a loop."""
+    if OWN not in node.attr:
+        return []
+    said = json.loads(node.attr[OWN].s.decode())
+    names = [*said.get("updates", ()), *said.get("stops", ())]
+    for first, arguments, results in said.get("bodies", ()):
+        names += [*([] if first is None else [first]), *arguments, *results]
+    return [name.partition(":")[0] for name in names]
