@@ -175,10 +175,10 @@ class Variable(metaclass=_Created):
         return self.now is None or bool(self.current())
 
     def __int__(self) -> int:
-        return int(self._ref)
+        return int(self._ref())
 
     def __float__(self) -> float:
-        return float(self._ref)
+        return float(self._ref())
 
     @property
     def name(self) -> str:
