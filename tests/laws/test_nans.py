@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy
 import pytest
@@ -63,6 +64,9 @@ PROGRAMS = {
     "fmax of computed": lambda x, y: torch.fmax(x + y, y),
     "logaddexp": lambda x, y: torch.logaddexp(x, y),
     "clamp": lambda x, y: torch.clamp(x, y, y + 1),
+    "limits of limits": lambda x, y: torch.clamp(torch.clamp(x + y, 0, 6), -1, 2),
+    "a limit that is NaN": lambda x, y: torch.clamp(torch.clamp(x + y, min=math.nan), max=2.0),
+    "limits of what is moved": lambda x, y: torch.nn.functional.relu6(x),
     "relu": lambda x, y: torch.relu(x),
     "relu of a sum": lambda x, y: torch.relu(x + y),
     "sign": lambda x, y: torch.sign(x),

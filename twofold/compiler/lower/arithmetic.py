@@ -18,6 +18,11 @@ def _need_float(x: Val) -> DType:
     return x.dtype
 
 
+def _is_number(x: Val) -> bool:
+    """Whether a float is a constant and not NaN."""
+    return x.is_constant and "0x7FF8" not in x.ref
+
+
 def _need_integer(x: Val) -> DType:
     if x.dtype is None or x.dtype.kind not in "iu":
         raise TypeError(f"needs an integer dtype, got {x.dtype}")
@@ -160,7 +165,7 @@ class Arithmetic(Emitter):
 
     def settled(self, x: Val) -> Val:
         """``x`` with the NaNs that arithmetic made replaced by the canonical one: positive, quiet, no payload."""
-        if not x.open_nan:
+        if not x.open_nan or x.ref in self._limited:
             return x
         assert x.dtype is not None
         if x.dtype.itemsize == 2:
@@ -181,12 +186,34 @@ class Arithmetic(Emitter):
         assert x.dtype is not None
         if x.dtype.kind == "b":
             return self.or_(x, y) if kind == "gt" else self.and_(x, y)
+        is_float = x.dtype.kind == "f"
+        is_limit = _is_number(y) or (isinstance(b, Val) and b.lanes < x.lanes)
+        if is_float and is_limit and not x.is_constant:
+            return self._limit(kind, x, y, None if _is_number(y) else b)
         chosen = self.select(self.cmp(kind, x, y), x, y)
-        if x.dtype.kind != "f":
+        if not is_float:
             return chosen
         # the select already passes a NaN in y; one in x must be put back
-        number = x.is_constant and "0x7FF8" not in x.ref
-        return self._computed(chosen if number else self.select(self.is_nan(x), x, chosen))
+        return self._computed(chosen if _is_number(x) else self.select(self.is_nan(x), x, chosen))
+
+    def _limit(self, kind: str, x: Val, limit: Val, bound: Operand | None) -> Val:
+        """The larger or smaller of ``x`` and what is the same in all lanes: a constant, or the scalar ``bound``.
+
+        NaNs become the canonical one. In a chain of limits all look for NaNs in what the first one limits, so that
+        only the last one need select.
+        """
+        bare, source, earlier = self._limited.get(x.ref, (x, x, None))
+        if not isinstance(bound, Val):
+            bound = earlier
+        elif earlier is not None:
+            bound = self.select(self.is_nan(earlier), earlier, bound)
+        chosen = self.select(self.cmp(kind, bare, limit), bare, limit)
+        beside = source if bound is None else self.splat(bound, x.lanes)
+        is_nan = self._pure(f"fcmp uno {source.typed}, {beside.ref}", dtypes.bool_, x.lanes)
+        nan = self.const(float("nan"), x.dtype, x.lanes)  # type: ignore[arg-type]
+        result = self._computed(self.select(is_nan, nan, chosen))
+        self._limited[result.ref] = chosen, source, bound
+        return result
 
     def minimum(self, a: Operand, b: Operand) -> Val:
         """The smaller; NaN if either is NaN; of zeros with two signs, ``b``."""

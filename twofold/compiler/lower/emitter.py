@@ -44,6 +44,8 @@ class Emitter:
         self._called: dict[str, str] = {}
         self._counts: dict[str, Val] = {}
         """Of masks of the first lanes, how many."""
+        self._limited: dict[str, tuple[Val, Val, Val | None]] = {}
+        """Of values limited from above or below, what they are but for NaNs, and where these come from."""
 
     # A value dominates everything inside its scope; after the scope is closed it may not be reused.
     def _open_scope(self) -> None:
