@@ -59,6 +59,8 @@ _ENOUGH_POSITIONS, _FILLED_POSITIONS = 128, 32
 """Positions of all images for which packing the kernels takes less time than empty lanes, and such that fill tiles."""
 _FAR_STEPS = 192
 """Channels that lie too far apart to be read anew for each panel, if there are as many positions of all images."""
+_COLLECTED_FILTERS = 128
+"""Filters for which collecting far channels takes little time beside the products."""
 _FEW_POSITIONS = 144
 """Positions of an image below which a product with filters as lanes fills vectors better, wherever channels lie."""
 
@@ -86,7 +88,9 @@ def is_matmul(problem: ConvolutionProblem) -> bool:
     """Whether a convolution is better computed as the product that it is, images read where they lie."""
     if not problem.plain or problem.groups != 1 or problem.dtype.kind != "f":
         return False
-    if problem.channels < _FAR_STEPS or example_of(problem.positions) < _FEW_POSITIONS:
+    if problem.channels < _FAR_STEPS or problem.filters < _COLLECTED_FILTERS:
+        return True
+    if example_of(problem.positions) < _FEW_POSITIONS:
         return True
     return bool(problem.batch * problem.positions < _FAR_STEPS)
 
