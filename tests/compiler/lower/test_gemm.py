@@ -313,6 +313,7 @@ class BiasReluTwice(Epilogue):
     key = "bias relu twice"
     buffers = 3
     params = 3
+    instructions = 8
 
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
         rows, columns, scale = (b.param(i) for i in range(3))

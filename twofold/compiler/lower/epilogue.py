@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from twofold.compiler.lower.addresses import once
 from twofold.compiler.lower.builder import Builder
-from twofold.compiler.lower.expression import Expression, Position
+from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import LoopNest
 from twofold.compiler.lower.values import LANES, Val
 from twofold.hashing import content_hash
@@ -21,6 +21,7 @@ class NestEpilogue:
         self.buffers = buffers
         self.params = len(nest.parameters())
         self.streams = len(self._along_columns())
+        self.instructions = weight(nest.steps) + len(list(nest.accesses()))
         self._builder: Builder | None = None
         self._values: dict[int, Val] = {}
         self.key = "epilogue " + content_hash(repr(nest.key()).encode()).hexdigest()

@@ -28,6 +28,9 @@ MAX_RUN = 16
 _COPY_ELEMENTS = 8192
 """Room on the stack for a part of a ragged panel."""
 
+_UNROLLED_INSTRUCTIONS = 128
+"""Most instructions of an epilogue for a row of a panel that stand side by side."""
+
 PARAMS = [
     "m",
     "n",
@@ -90,6 +93,10 @@ class Epilogue(Protocol):
     def streams(self) -> int:
         """How many of what it reads and writes have a value for each sum."""
 
+    @property
+    def instructions(self) -> int:
+        """About how many instructions it takes for sixteen sums."""
+
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
         """Use and store the sums ``acc`` (16 lanes) of row ``row``, columns ``col`` to ``col`` + 15.
 
@@ -112,6 +119,7 @@ class Store:
     buffers = 0
     params = 0
     streams = 1
+    instructions = 2
 
     @property
     def key(self) -> str:
@@ -375,6 +383,22 @@ class _Tiled:
                 b.store(self.panel_copy, b.add(b.mul(k, self.width), v), values)
 
     def _finish(self, panel: _Panel) -> None:
+        """Emit what becomes of the sums of a panel: row by row where it is whole, so that rows are found once."""
+        b, parts = self.b, self.width // LANES
+        if self.direct or parts > MAX_GROUP or parts * self.epilogue.instructions > _UNROLLED_INSTRUCTIONS:
+            return self._finish_columns(panel)
+        is_whole = b.if_(b.cmp("eq", panel.columns, self.width))
+        with is_whole, b.loop(0, self.rows) as i:
+            sums = b.offset(panel.sums, b.mul(i, self.width), self.kernel.compute)
+            totals = [b.load(sums, v * LANES, self.kernel.compute, LANES) for v in range(parts)]
+            for v, total in enumerate(totals):
+                column = b.add(panel.column, v * LANES)
+                self.epilogue.emit(b, total, b.add(self.row, i), column, None, self.batch)
+        with is_whole.else_():
+            self._finish_columns(panel)
+        return None
+
+    def _finish_columns(self, panel: _Panel) -> None:
         b, dtype = self.b, self.kernel.compute
         with b.loop(0, panel.columns, LANES) as v:
             mask = b.lane_mask(b.sub(panel.columns, v))
