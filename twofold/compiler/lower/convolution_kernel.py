@@ -430,7 +430,7 @@ def store_transposed(
             b.store(square, i * LANES, values)
         mask = b.lane_mask(b.sub(rows, r))
         with b.loop(0, b.smaller(LANES, b.sub(filters[1], f))) as i:
-            values = b.cast(b.load(square, b.mul(i, LANES), dtype, LANES), w.kinds.stored)
+            values = b.cast(b.opened(b.load(square, b.mul(i, LANES), dtype, LANES)), w.kinds.stored)
             at = b.add(b.add(start, r), b.mul(b.add(f, i), length))
             b.store(result, at, values, mask)
 

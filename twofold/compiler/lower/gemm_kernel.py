@@ -291,7 +291,7 @@ class _Tiled:
         kernel, b = self.kernel, self.b
         with b.loop(b.begin, b.end) as item:
             self._item(item)
-        return b.finish() + tile_functions(kernel.tile, kernel.compute, self.notes)
+        return b.finish() + tile_functions(kernel.tile, kernel.compute, self.notes, settles=self.direct)
 
     def _item(self, item: Val) -> None:
         b, p, dtype = self.b, self.p, self.kernel.compute

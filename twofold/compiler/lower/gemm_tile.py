@@ -200,7 +200,9 @@ def _steps(indexed: str, size: int) -> tuple[list[str], list[str], list[str]]:
     return begin, found, following
 
 
-def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: str) -> list[str]:
+def _tile_function(
+    tile: Tile, height: int, dtype: DType, notes: bool, indexed: str, settles: bool
+) -> list[str]:
     """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
@@ -232,13 +234,15 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
     ]
     for i, v in cells:
         lines.append(f"  %sum{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
+    stored = "out" if settles else "sum"
     for i, v in cells:
-        lines.append(f"  %open{i}_{v} = fcmp uno {kind} %sum{i}_{v}, %sum{i}_{v}")
-        lines.append(
-            f"  %out{i}_{v} = select <{tile.lanes} x i1> %open{i}_{v}, {kind} {nan}, {kind} %sum{i}_{v}"
-        )
+        if settles:
+            lines.append(f"  %open{i}_{v} = fcmp uno {kind} %sum{i}_{v}, %sum{i}_{v}")
+            lines.append(
+                f"  %out{i}_{v} = select <{tile.lanes} x i1> %open{i}_{v}, {kind} {nan}, {kind} %sum{i}_{v}"
+            )
         lines.append(f"  %to{i}_{v} = getelementptr i8, ptr %c{i}, i64 {v * tile.lanes * dtype.itemsize}")
-        lines.append(f"  store {kind} %out{i}_{v}, ptr %to{i}_{v}, align {dtype.itemsize}")
+        lines.append(f"  store {kind} %{stored}{i}_{v}, ptr %to{i}_{v}, align {dtype.itemsize}")
     if notes:
         lines += _notes(cells, tile, dtype)
     return [*lines, "  ret void", "}"]
@@ -260,14 +264,17 @@ def _operand_steps(indexed: str) -> str:
 
 
 @lru_cache
-def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str = "") -> str:
+def tile_functions(
+    tile: Tile, dtype: DType, notes: bool = False, indexed: str = "", settles: bool = False
+) -> str:
     """What follows the text of a kernel that calls ``@shared``, which covers any number of rows with tiles.
 
     Columns that fill few vectors of a tile are covered with narrow ones, whose other columns hold anything.
     Where the "right" operand B is ``indexed``, its argument points to the byte offsets of its steps instead of being
     their distance, and one more says how many bytes apart sixteen columns lie; the steps of A follow each other then
     and have no argument. With "rows" that of A points to the offsets, and A itself to the addresses of its rows. With
-    ``notes`` the last argument points to the largest magnitudes of the results so far.
+    ``notes`` the last argument points to the largest magnitudes of the results so far. NaNs of the sums are the
+    canonical one if it ``settles`` them, else whatever arithmetic made.
     """
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     lines = [
@@ -286,7 +293,7 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str =
             f"@next_height{each.vectors} = private unnamed_addr constant [{len(table)} x i64] [{entries}], align 64"
         )
         for height in heights(each):
-            lines += _tile_function(each, height, dtype, notes, indexed)
+            lines += _tile_function(each, height, dtype, notes, indexed, settles or notes)
     lines += [
         f"define i64 @shared(ptr noalias %a, i64 %a_row, {_operand_steps(indexed)}, i64 %count,"
         " ptr noalias %c, i64 %c_step,"
