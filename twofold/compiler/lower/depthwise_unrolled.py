@@ -208,7 +208,7 @@ class _Writer:
             with b.loop(0, rows[1]) as y, b.loop(0, p["result_width"], LANES) as x:
                 emit(y, x, [self._sum(factors, b.add(b.mul(y, p["line"]), x))])
 
-        if self.taps.strides[0] > 1 or len(factors) < _MANY_TAPS:
+        if len(factors) < _MANY_TAPS:
             return one_by_one()
         several = b.if_(b.cmp("ge", rows[1], _LINES))
         with several, b.loop(0, rows[1], _LINES) as first:
@@ -224,19 +224,22 @@ class _Writer:
         """Emit the sums of 16 positions of several lines, which share loads; each chain is that of ``_sum``."""
         b, p, dtype = self.b, self.p, self.kinds.compute
         totals = [b.const(0, dtype, LANES)] * _LINES
-        lines, positions = ([at for _, at in self.taps.planes(axis)] for axis in (0, 1))
-        planes = [plane for plane, _ in self.taps.planes(1)]
+        (apart, step), across = self.taps.strides, self.taps.planes(1)
+        lines = [line * apart + down for down, line in self.taps.planes(0)]
         seen = sorted(
-            {line + further for line in lines for further in range(_LINES)}, reverse=lines[0] > lines[-1]
+            {line + apart * further for line in lines for further in range(_LINES)},
+            reverse=lines[0] > lines[-1],
         )
         for line in seen:
-            at = b.offset(self.copy, b.add(b.mul(p["line"], line), start), dtype)
-            for column, (plane, position) in enumerate(zip(planes, positions, strict=True)):
+            down, below = line % apart, line // apart
+            at = b.offset(self.copy, b.add(b.mul(p["line"], below), start), dtype)
+            for column, (plane, position) in enumerate(across):
+                plane += down * step
                 where = at if plane == 0 else b.offset(at, b.mul(p["plane"], plane), dtype)
                 values = b.load(where, position, dtype, LANES)
                 for further in range(_LINES):
-                    if line - further in lines:
-                        factor = factors[lines.index(line - further) * len(positions) + column]
+                    if line - apart * further in lines:
+                        factor = factors[lines.index(line - apart * further) * len(across) + column]
                         totals[further] = b.fma(factor, values, totals[further])
         return totals
 
