@@ -151,13 +151,19 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
     if source is None:
         return None
     line = -(-source.span // stride_x)
+    # what a line's copy stores begins at whole vectors, unless sums run on across its end
+    firsts = [0, 0]
+    if not taps.across:
+        line = up(line, LANES)
+        for column in (source.margin, source.margin + 1)[:stride_x]:
+            firsts[column % stride_x] = -(column // stride_x) % LANES
     room = NEAR_BYTES // kinds.compute.itemsize // (stride_x * line)
     more = behind_y - before_y + 1
     # rows of the result that share a copy near the processor, or one row and the lines that it sees
     block = minimum(rows, maximum(1, (room - more) // stride_y + 1))
     lines = (block - 1) * stride_y + more
     plane = -(-lines // stride_y) * line + LANES
-    copied = stride_x * stride_y * plane
+    copied = stride_x * stride_y * plane + LANES
     if copied * kinds.compute.itemsize > kernel.PACKED_BYTES:
         return None
     if taps.across and block * line * kinds.compute.itemsize > kernel.SUM_BYTES:
@@ -167,12 +173,14 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
         "block_rows": block,
         "row_blocks": -(-rows // block),
         "line": line,
-        "plane": plane,
+        "first": firsts[0],
+        "across": plane + firsts[1] - firsts[0],
+        "down": stride_x * plane,
         "copied": copied,
         "first_column": source.column,
         "count": source.length,
-        "even": margin % stride_x * plane + margin // stride_x,
-        "odd": second % stride_x * plane + second // stride_x,
+        "even": margin % stride_x * (plane + firsts[1] - firsts[0]) + margin // stride_x,
+        "odd": second % stride_x * (plane + firsts[1] - firsts[0]) + second // stride_x,
         "top": before_y - problem.windows.lows[1],
         "lines": lines,
     }

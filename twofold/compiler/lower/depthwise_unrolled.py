@@ -21,11 +21,12 @@ _MANY_TAPS, _LINES = 9, 4
 
 PARAMS = [
     "groups", "filters", "height", "width", "result_height", "result_width", "c_batch", "c_row", "block_rows",
-    "row_blocks", "line", "plane", "copied", "first_column", "count", "even", "odd", "top", "lines",
+    "row_blocks", "line", "first", "across", "down", "copied", "first_column", "count", "even", "odd", "top", "lines",
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
-Lines of the copy lie ``line`` elements apart, its planes ``plane``; it has ``copied`` elements. Of each line of the
+Lines of the copy lie ``line`` elements apart; it has ``copied`` elements, of which it does not use the ``first``. Its
+planes of even and odd columns lie ``across`` elements apart, those of even and odd lines ``down``. Of each line of the
 image ``count`` elements from ``first_column`` on are copied: the even ones to ``even`` and the odd ones to ``odd``
 behind the start of a line, or all to ``even`` where columns do not lie apart. The first line that a block sees lies
 ``top`` behind the one that its first row starts at, and a whole block sees ``lines``.
@@ -92,7 +93,8 @@ class _Writer:
         self.epilogue = epilogue
         self.image, self.weight = b.buffer(buffers), b.buffer(buffers + 1)
         size = kinds.compute.itemsize
-        self.copy = b.alloca(kinds.compute, PACKED_BYTES // size + 4 * LANES)
+        self.room = b.alloca(kinds.compute, PACKED_BYTES // size + 5 * LANES)
+        self.copy = b.offset(self.room, self.p["first"], kinds.compute)
         if taps.across:
             self.sums = b.alloca(kinds.compute, SUM_BYTES // size + 2 * LANES)
             self.rows = b.alloca(kinds.compute, SUM_BYTES // size + 2 * LANES)
@@ -101,7 +103,7 @@ class _Writer:
         b, p, dtype = self.b, self.p, self.kinds.compute
         zeros = b.const(0, dtype, LANES)
         with b.loop(0, p["copied"], LANES) as i:
-            b.store(self.copy, i, zeros)
+            b.store(self.room, i, zeros)
         whole = b.and_(b.sub(p["count"], 1), -self._step)
         masks = self._masks(b.sub(p["count"], whole))
         with b.loop(b.begin, b.end) as item:
@@ -142,7 +144,7 @@ class _Writer:
                     planes = range(self.taps.strides[1])
                     with b.loop(0, p["line"], LANES) as v:
                         for plane in planes:
-                            at = b.add(b.add(start, v), b.mul(p["plane"], plane))
+                            at = b.add(b.add(start, v), b.mul(p["across"], plane))
                             b.store(self.copy, at, b.const(0, self.kinds.compute, LANES))
         with b.loop(low, high) as line:
             source = b.add(b.mul(b.add(origin, line), p["width"]), p["first_column"])
@@ -156,7 +158,7 @@ class _Writer:
         b, p = self.b, self.p
         if self.taps.strides[0] == 1:
             return b.mul(line, p["line"])
-        plane = b.mul(b.and_(line, 1), b.mul(p["plane"], self.taps.strides[1]))
+        plane = b.mul(b.and_(line, 1), p["down"])
         return b.add(plane, b.mul(b.shr(line, 1), p["line"]))
 
     def _piece(self, source: Val, start: Val, v: Val, masks: list[Val] | None) -> None:
@@ -176,20 +178,25 @@ class _Writer:
         b.store(self.copy, b.add(start, b.add(half, p["even"])), b.evens(*parts))
         b.store(self.copy, b.add(start, b.add(half, p["odd"])), b.odds(*parts))
 
-    def _positions(self) -> list[tuple[int, int, int]]:
-        """For each position of the kernel its plane, and lines and positions from the start of that."""
+    def _positions(self) -> list[tuple[tuple[int, int], int, int]]:
+        """For each position of the kernel its plane, down and across, and line and position in that."""
         return [
-            (down * self.taps.strides[1] + across, line, position)
+            ((down, across), line, position)
             for down, line in self.taps.planes(0)
             for across, position in self.taps.planes(1)
         ]
+
+    def _plane(self, down: int, across: int) -> Val:
+        """Where a plane begins."""
+        b, p = self.b, self.p
+        return b.add(b.mul(p["down"], down), b.mul(p["across"], across))
 
     def _sum(self, factors: list[Val], start: Val) -> Val:
         """Emit the sums of 16 positions, which lie ``start`` elements behind the first one."""
         b, p, dtype = self.b, self.p, self.kinds.compute
         total = b.const(0, dtype, LANES)
         for factor, (plane, line, position) in zip(factors, self._positions(), strict=True):
-            corner = b.add(b.mul(p["plane"], plane), b.mul(p["line"], line))
+            corner = b.add(self._plane(*plane), b.mul(p["line"], line))
             lines = b.offset(self.copy, b.add(corner, start), dtype)
             total = b.fma(factor, b.load(lines, position, dtype, LANES), total)
         return total
@@ -224,18 +231,16 @@ class _Writer:
         """Emit the sums of 16 positions of several lines, which share loads; each chain is that of ``_sum``."""
         b, p, dtype = self.b, self.p, self.kinds.compute
         totals = [b.const(0, dtype, LANES)] * _LINES
-        (apart, step), across = self.taps.strides, self.taps.planes(1)
+        apart, across = self.taps.strides[0], self.taps.planes(1)
         lines = [line * apart + down for down, line in self.taps.planes(0)]
         seen = sorted(
             {line + apart * further for line in lines for further in range(_LINES)},
             reverse=lines[0] > lines[-1],
         )
         for line in seen:
-            down, below = line % apart, line // apart
-            at = b.offset(self.copy, b.add(b.mul(p["line"], below), start), dtype)
+            at = b.offset(self.copy, b.add(b.mul(p["line"], line // apart), start), dtype)
             for column, (plane, position) in enumerate(across):
-                plane += down * step
-                where = at if plane == 0 else b.offset(at, b.mul(p["plane"], plane), dtype)
+                where = b.offset(at, self._plane(line % apart, plane), dtype)
                 values = b.load(where, position, dtype, LANES)
                 for further in range(_LINES):
                     if line - apart * further in lines:
