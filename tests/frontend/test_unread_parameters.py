@@ -254,6 +254,7 @@ STATIC_REASONS: dict[str, str] = {
     # parameter of any function of twofold.static: why it has no effect on the result
     "parallel_iterations": ONLY_SPEED,
     "swap_memory": ONLY_SPEED,
+    "experimental_use_pfor": ONLY_SPEED,
     "colocate_gradients_with_ops": NO_DEVICE,
     "colocate_with_first_write_call": NO_DEVICE,
     "session_config": NO_DEVICE,

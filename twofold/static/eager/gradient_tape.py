@@ -227,7 +227,7 @@ class GradientTape:
         Args:
             target: A tensor ``[batch, ...]``.
             source: A watched tensor ``[batch, ...]``.
-            unconnected_gradients: Changes nothing: where there is no path, the result is zeros.
+            unconnected_gradients: "none" or "zero"; both give zeros where there is no path, as by TensorFlow.
             parallel_iterations: Changes nothing that is computed.
             experimental_use_pfor: Changes nothing that is computed.
 
@@ -235,8 +235,9 @@ class GradientTape:
             A tensor ``[batch, *target.shape[1:], *source.shape[1:]]``.
 
         Raises:
-            ValueError: If the first sizes differ.
+            ValueError: If the first sizes differ, or ``unconnected_gradients`` is another text.
         """
+        UnconnectedGradients(unconnected_gradients)
         y = as_tensor(target)
         sizes, inner = y.type_.shape, as_tensor(source).type_.shape
         if not sizes or sizes[:1] != inner[:1]:
