@@ -88,9 +88,8 @@ class BeamSearchDecoder(Decoder):
         self._batch = shape_ops.shape(start)[0] if known is None else known
         self._start = shape_ops.tile(shape_ops.expand_dims(start, 1), [1, self._width])
         self._state = mapped(self._apart, initial_state)
-        self._first = self._embed(
-            self._start
-        )  # so that layers in it have their variables in the scope of here
+        # now, so that layers in it have their variables in this scope
+        self._first = self._embed(self._start)
 
     @property
     def batch_size(self) -> Any:

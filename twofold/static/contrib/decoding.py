@@ -190,9 +190,8 @@ class GreedyEmbeddingHelper(Helper):
         self._embed = look_up(embedding)
         self._start, self._end = convert_to_tensor(start_tokens), convert_to_tensor(end_token)
         self.batch_size = shape_ops.shape(self._start)[0]
-        self._first = self._embed(
-            self._start
-        )  # so that layers in it have their variables in the scope of here
+        # now, so that layers in it have their variables in this scope
+        self._first = self._embed(self._start)
 
     def initialize(self) -> tuple[Any, Any]:
         return creation.zeros_like(self._start, dtype="bool"), self._first

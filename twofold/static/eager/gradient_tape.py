@@ -79,9 +79,7 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent, self._automatic = persistent, watch_accessed_variables
         self._watched: list[Any] = []
-        self._read: dict[
-            Variable, list[Any]
-        ] = {}  # the values that were read, another one after each assignment
+        self._read: dict[Variable, list[Any]] = {}  # the values read: another one after each assignment
         self._mode: Any = None
         self._used = False
 

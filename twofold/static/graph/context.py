@@ -27,9 +27,7 @@ class _Local(threading.local):
         self.sessions: list[Any] = []
         self.eager = False  # whether a function of a run computes its operations at once
         self.in_body = 0  # whether bodies of operations run, which declare to the core
-        self.tapes: list[
-            dict[Any, list[Any]]
-        ] = []  # for each open tape the variables read, and their values then
+        self.tapes: list[dict[Any, list[Any]]] = []  # of open tapes: values read, by variable
         self.noted: Any = None  # who notes what is declared, see ``debug.declarations``
 
 

@@ -206,9 +206,7 @@ class Graph:
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
         """Inside, operations without inputs are declared in this graph."""
-        stack = (
-            local.graphs
-        )  # that of this thread, also where a generator is closed in another one or in a run
+        stack = local.graphs  # of this thread, also where a generator is closed in another one
         stack.append(self)
         try:
             yield self
@@ -278,9 +276,7 @@ class Graph:
     def _unused(self, full: str, mark_as_used: bool = True) -> str:
         key = full.lower()
         count = self._names.get(key, 0)
-        mark_as_used = (
-            mark_as_used and not at_once()
-        )  # variables that live there may have one name, as in TensorFlow
+        mark_as_used = mark_as_used and not at_once()  # where variables that live may have one name
         if mark_as_used:
             self._names[key] = count + 1
         found = full
