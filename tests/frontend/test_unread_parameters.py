@@ -257,6 +257,7 @@ STATIC_REASONS: dict[str, str] = {
     "experimental_use_pfor": ONLY_SPEED,
     "colocate_gradients_with_ops": NO_DEVICE,
     "colocate_with_first_write_call": NO_DEVICE,
+    "colocate_with_primary": NO_DEVICE,
     "session_config": NO_DEVICE,
     "gate_gradients": "all gradients are computed before any update",
     "aggregation_method": ONLY_SPEED,

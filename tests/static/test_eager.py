@@ -407,6 +407,17 @@ def test_jacobians_of_rows():
         tape.batch_jacobian(tf.ones([3, 2]), x)
 
 
+def test_a_jacobian_that_fails_leaves_the_tape_for_one_use():
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(ValueError, match="nothing"):
+        tape.jacobian(y, x, unconnected_gradients="nothing")
+    with pytest.raises(RuntimeError, match="non-persistent"):
+        tape.gradient(y, x)
+
+
 def test_arrays_of_values_without_axes():
     value = tf.constant(1.5)
     assert numpy.asarray(value).shape == () and numpy.array(value, numpy.float64) == 1.5

@@ -59,7 +59,7 @@ class NestEpilogue:
             b.prefetch(b.buffer(access.slot), b.add(where, col), access.dtype, written)
 
     def _along_columns(self) -> list[int]:
-        """The accesses whose elements for the columns of a row lie behind each other, at a known place in memory."""
+        """The accesses whose elements for the columns of a row are contiguous, at a known offset."""
         axis = self.nest.vector_axis
         return [
             number

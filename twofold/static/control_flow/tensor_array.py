@@ -285,8 +285,8 @@ class TensorArray:
         """The elements behind each other along their own first axis."""
         shape = self.flow.type_.shape
         rest = UNKNOWN_RANK if shape == UNKNOWN_RANK else (new_unknown_size(), *shape[2:])
-        flow_type = tensor_type(self.dtype, rest)
-        return self._looked("TensorArrayConcat", joined_elements, flow_type, [self.flow], name)
+        result = tensor_type(self.dtype, rest)
+        return self._looked("TensorArrayConcat", joined_elements, result, [self.flow], name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of the slices of ``value`` along its first axis; elements behind them are zeros.

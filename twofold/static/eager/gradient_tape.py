@@ -183,10 +183,12 @@ class GradientTape:
         sizes = y.type_.shape
         elements = numpy.broadcast_to(numpy.arange(prod(sizes[across:])).reshape(sizes[across:]), sizes)
         found = []
-        for k in range(prod(sizes[across:])):
-            seed = ops.cast(_core.from_array(elements == k, False), y.dtype)
-            found.append(self.gradient(y, sources, seed, unconnected))
-        self._persistent = persistent
+        try:
+            for k in range(prod(sizes[across:])):
+                seed = ops.cast(_core.from_array(elements == k, False), y.dtype)
+                found.append(self.gradient(y, sources, seed, unconnected))
+        finally:
+            self._persistent = persistent
         return found
 
     def jacobian(

@@ -401,9 +401,8 @@ def _new_variable(
             "The value has a shape; leave out the other."
         )
     if at_once() and options.get("collections") is None:
-        options["collections"] = [
-            GraphKeys.GLOBAL_VARIABLES
-        ]  # the graph keeps it for those that ask for its name
+        # the graph keeps it for those that ask for its name
+        options["collections"] = [GraphKeys.GLOBAL_VARIABLES]
     with graph.name_scope(None):
         return Variable(value, name=full, dtype=dtype if callable(initializer) else None, **options)
 

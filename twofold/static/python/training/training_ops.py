@@ -6,6 +6,7 @@ no two runs update at a time.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -229,6 +230,7 @@ def apply_ftrl(
 
 
 def _of_resource(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
     def applied(*args: Any, **kwargs: Any) -> Any:
         return operation_of(function(*args, **kwargs))
 
