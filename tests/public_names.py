@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import pkgutil
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -82,9 +83,9 @@ def public() -> dict[str, Any]:
 def static() -> dict[str, Any]:
     """Functions and classes of define-then-run, those of its namespaces included."""
     root = importlib.import_module("twofold.static")
-    # found whatever else was imported before
-    for name in ("python.devices", "python.framework.function", "contrib.feature_columns"):
-        importlib.import_module(f"twofold.static.{name}")
+    # so that what is found does not depend on what was imported before
+    for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+        importlib.import_module(module.name)
     found: dict[str, Any] = {}
 
     def enter(start: str, names: Any, level: int) -> None:

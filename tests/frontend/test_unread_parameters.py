@@ -243,6 +243,8 @@ REASONS: dict[tuple[str, str], str] = {
     ): "shapes are checked as lines are declared, and what is left when it runs",
     ("Lambda.__init__", "output_shape"): "inferred from what the function returns",
     ("Layer.build", "input_shape"): NOT_NEEDED,
+    ("count", "writer"): NOT_NEEDED,
+    ("result", "refs"): NOT_NEEDED,
     ("Model.summary", "line_length"): "changes only how the table is printed, whose columns fit their texts",
     ("Model.summary", "positions"): "changes only how the table is printed, whose columns fit their texts",
 }  # fmt: skip
