@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 
 #include "owned.h"
@@ -90,36 +91,70 @@ const ViewedLayout* viewed_layout(Operation* op, Attributes* attributes, Type* i
   return &position->second;
 }
 
+namespace {
+
+// The next step to the root: the parent of a view, which rules of Python may meanwhile replace.
+class Step {
+ public:
+  explicit Step(PyTensor* tensor) : view_(tensor->view), tensor_(tensor), type_(tensor->value->type) {
+    follow_storage(view_);
+    held_.emplace(Py_NewRef(reinterpret_cast<PyObject*>(view_->parent)));
+    source_type_ = parent()->value->type;
+  }
+
+  // How the view shows its parent; null with an error set, or if its handle or its parent was given other storage meanwhile.
+  const ViewedLayout* viewed() {
+    const Layout* source = layout_of(parent());
+    if (!source || !is_valid()) return nullptr;
+    return viewed_layout(view_->operation, view_->attributes, source_type_, source, rest(), type_);
+  }
+
+  bool is_valid() const { return tensor_->view == view_ && !is_left_behind(view_); }
+  View* view() const { return view_; }
+  PyTensor* parent() const { return reinterpret_cast<PyTensor*>(held_->object); }
+  size_t rest() const { return static_cast<size_t>(PyTuple_GET_SIZE(view_->inputs)); }
+
+ private:
+  const UsedView view_;
+  PyTensor* tensor_;
+  Type *type_, *source_type_;
+  std::optional<Owned> held_;
+};
+
+}  // namespace
+
 const Layout* layout_of(PyTensor* tensor) {
-  View* view = tensor->view;
-  if (!view) return row_major_layout(tensor->value->type);
-  if (view->layout) return view->layout;
-  const UsedView used(view);
-  follow_storage(view);
-  const Layout* source = layout_of(view->parent);
-  if (!source || !view->operation) return source;
-  auto rest = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs));
-  const ViewedLayout* found = viewed_layout(view->operation, view->attributes, view->parent->value->type, source, rest, tensor->value->type);
-  if (!found) return nullptr;
-  if (!found->layout) PyErr_Format(PyExc_SystemError, "%s: a view has no strides", view->operation->name.c_str());
-  return view->layout = found->layout;
+  for (;;) {
+    if (!tensor->view) return row_major_layout(tensor->value->type);
+    if (tensor->view->layout) return tensor->view->layout;
+    Step step(tensor);
+    if (!step.view()->operation) {
+      const Layout* source = layout_of(step.parent());
+      if (!source || step.is_valid()) return source;
+      continue;
+    }
+    const ViewedLayout* found = step.viewed();
+    if (!found && PyErr_Occurred()) return nullptr;
+    if (!found) continue;
+    if (!found->layout) {
+      PyErr_Format(PyExc_SystemError, "%s: a view has no strides", step.view()->operation->name.c_str());
+      return nullptr;
+    }
+    step.view()->layout = found->layout;
+    if (step.is_valid()) return found->layout;
+  }
 }
 
 bool is_offset_known(PyTensor* tensor, int64_t* offset) {
   *offset = 0;
-  std::vector<UsedView> used;  // of which each holds the next handle
-  for (View* view = tensor->view; view; tensor = view->parent, view = tensor->view) {
-    used.emplace_back(view);
-    follow_storage(view);
-    if (!view->operation) continue;
-    const Layout* source = layout_of(view->parent);
-    const size_t rest = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs));
-    const ViewedLayout* own =
-        source ? viewed_layout(view->operation, view->attributes, view->parent->value->type, source, rest, tensor->value->type) : nullptr;
-    if (!own || !own->knows_offset) return false;
+  for (std::vector<Step> steps; tensor->view; tensor = steps.back().parent()) {
+    Step& step = steps.emplace_back(tensor);
+    if (!step.view()->operation) continue;
+    const ViewedLayout* own = step.viewed();
+    if (!own || !own->knows_offset || !step.is_valid()) return false;
     *offset += own->offset;
-    for (size_t i = 0; i < rest; ++i) {
-      PyObject* start = PyTuple_GET_ITEM(view->inputs, static_cast<Py_ssize_t>(i));
+    for (size_t i = 0; i < step.rest(); ++i) {
+      PyObject* start = PyTuple_GET_ITEM(step.view()->inputs, static_cast<Py_ssize_t>(i));
       int overflow = 0;
       const int64_t index = PyLong_Check(start) ? PyLong_AsLongLongAndOverflow(start, &overflow) : 0;
       if (!PyLong_Check(start) || overflow) return false;
@@ -135,10 +170,8 @@ PyObject* get_strides(PyObject* self, void*) {
 }
 
 PyObject* get_is_row_major(PyObject* self, void*) {
-  auto* tensor = reinterpret_cast<PyTensor*>(self);
-  const Layout* layout = tensor->view ? layout_of(tensor) : nullptr;
-  if (tensor->view && !layout) return nullptr;
-  return PyBool_FromLong(!layout || layout->row_major);
+  const Layout* layout = layout_of(reinterpret_cast<PyTensor*>(self));
+  return layout ? PyBool_FromLong(layout->row_major) : nullptr;
 }
 
 // (parent, op or None, attributes, further inputs), or None

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include <iterator>
+#include <utility>
 
 namespace twofold {
 
@@ -12,6 +13,7 @@ struct Owned {
   PyObject* object;
   explicit Owned(PyObject* o) : object(o) {}
   Owned(const Owned&) = delete;
+  Owned(Owned&& other) noexcept : object(std::exchange(other.object, nullptr)) {}
   ~Owned() { Py_XDECREF(object); }
   explicit operator bool() const { return object != nullptr; }
 };

@@ -34,9 +34,10 @@ bool owns_alone(PyTensor* tensor) {
   }
   if (Py_REFCNT(reinterpret_cast<PyObject*>(at)) > links + 1 || is_shared_outside(at->value)) return false;
   const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(at)));
+  const uint32_t epoch = tensor->epoch;
   const Layout* layout = layout_of(tensor);
   if (!layout) PyErr_Clear();
-  return layout && layout->row_major && at->value->type->size == tensor->value->type->size &&
+  return layout && tensor->epoch == epoch && layout->row_major && at->value->type->size == tensor->value->type->size &&
          at->value->type->dtype == tensor->value->type->dtype;
 }
 
@@ -104,13 +105,15 @@ bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked) {
 
 const char* memory_of_view(PyTensor* tensor) {
   const UsedView view(tensor->view);
-  if (!view) return nullptr;  // it was given other storage meanwhile
+  if (!view) return nullptr;  // it was given other storage while its layout was asked for
   if (!view->offset) {
     int64_t offset;
     const bool known = is_offset_known(tensor, &offset);
     PyErr_Clear();
+    if (tensor->view != view) return nullptr;
     view->offset = known ? offset : -1;
   }
+  follow_storage(view);
   const Value* root = view->root->value;
   if (*view->offset < 0 || !root->buffer) return nullptr;
   return static_cast<const char*>(root->buffer->data) + *view->offset * item_size(tensor->value->type->dtype);

@@ -150,7 +150,7 @@ bool leave_storage(PyTensor* tensor) {
 }
 
 void follow_storage(View* view) {
-  if (view->epoch == view->root->epoch && view->parent_epoch == view->parent->epoch) return;
+  if (!is_left_behind(view)) return;
   PyTensor* root = holder(view->root, view->epoch);
   PyTensor* parent = holder(view->parent, view->parent_epoch);
   Py_INCREF(reinterpret_cast<PyObject*>(root));
@@ -165,10 +165,14 @@ namespace {
 bool attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* attributes, PyObject* const* rest, size_t count) {
   const Layout* layout = nullptr;
   if (op->may_copy && parent->view) {
+    Type* const shown = parent->value->type;
+    const uint32_t epoch = parent->epoch;
     const Layout* source = layout_of(parent);
-    const ViewedLayout* viewed = source ? viewed_layout(op, attributes, parent->value->type, source, count, result->value->type) : nullptr;
+    if (!source) return false;
+    if (parent->epoch != epoch) return true;  // the result is of what the parent showed before
+    const ViewedLayout* viewed = viewed_layout(op, attributes, shown, source, count, result->value->type);
     if (!viewed) return false;
-    if (!viewed->layout) return true;
+    if (!viewed->layout || parent->epoch != epoch) return true;
     layout = viewed->layout;
   }
   PyObject* inputs = PyTuple_New(static_cast<Py_ssize_t>(count));
@@ -364,17 +368,15 @@ Value* value_of_view(PyTensor* tensor) {
   Recursion level(" in a view of views");
   if (!level) return nullptr;
   // From the root, so that a long chain of views does not recurse.
-  std::vector<PyTensor*> stale;
+  std::vector<Owned> stale;
   const UsedView used(view);
-  std::vector<UsedView> above_it;  // of which each holds the next handle
   bool walks = !is_shared_outside(view->root->value) && !at_once(tensor);
   for (PyTensor* above = view->parent; walks && above->view; above = above->view->parent) {
     follow_storage(above->view);
     if (is_current(above->view)) break;
-    stale.push_back(above);
-    above_it.emplace_back(above->view);
+    stale.emplace_back(Py_NewRef(reinterpret_cast<PyObject*>(above)));
   }
-  while (!stale.empty() && read_again(stale.back())) stale.pop_back();
+  while (!stale.empty() && read_again(reinterpret_cast<PyTensor*>(stale.back().object))) stale.pop_back();
   return stale.empty() ? read_again(tensor) : nullptr;
 }
 

@@ -86,6 +86,8 @@ int set_sparse_grad(PyObject* self, PyObject* wanted, void*);
 View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs);
 // Moves the view to the handles that took over the storage of its root and parent, if they were given other storage.
 void follow_storage(View* view);
+// Whether there is another parent to follow.
+inline bool is_left_behind(const View* view) { return view->epoch != view->root->epoch || view->parent_epoch != view->parent->epoch; }
 // Detaches the views of the current storage before the handle is given other storage.
 bool leave_storage(PyTensor* tensor);
 // The tensor takes the values of the other, type and all, and shares its storage from now on; a leaf stays the leaf it was.

@@ -93,8 +93,12 @@ class Inside:
     ) -> None:
         self._action, self._when, self._left = action, when, first
         self.done = False
+        # CPython holds no reference while it calls a profiler, which a collection of garbage may reach before.
+        self._profiler = self._step
 
     def _step(self, frame: Any, event: str, argument: Any) -> None:
+        if self.done:
+            return
         if self._when():
             self._left -= 1
         if self._left < 0:
@@ -103,7 +107,7 @@ class Inside:
             self._action()
 
     def __enter__(self) -> Inside:
-        sys.setprofile(self._step)
+        sys.setprofile(self._profiler)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -174,6 +178,25 @@ def test_a_view_gets_other_storage_while_it_is_used(use: str) -> None:
         assert view.sum().item() in (0, (3 + first) * 3 * 5 * 2, (3 + first) * 3 * 15 * 2)
         if not inside.done:
             break
+
+
+def test_a_view_gets_storage_of_another_shape_while_its_layout_is_asked_for() -> None:
+    shapes = [(5, 6), (9, 1), (3, 4, 6), (2, 3, 4, 5)]
+    for first in range(100):
+        base = np.arange(3 * (40 + first) * 5, dtype=np.float32).reshape(3, 40 + first, 5)
+        expected = base.transpose(1, 0, 2)[1:, :, ::2]
+        view = torch.tensor(base).transpose(0, 1)[1:, :, ::2]
+        stored = torch.full(shapes[first % len(shapes)], 2.0).transpose(0, 1)
+
+        def replace(view: Any = view, stored: Any = stored) -> None:
+            view.data = stored
+
+        with Inside(replace, first=first) as inside:
+            copy = view.contiguous()
+        assert inside.done and view.stride() == stored.stride()
+        assert copy.tolist() in (expected.tolist(), stored.tolist()) and copy.is_contiguous()
+        again = torch.tensor(base).transpose(0, 1)[1:, :, ::2]
+        assert again.stride() == tuple(step // 4 for step in expected.strides)
 
 
 @contextmanager
