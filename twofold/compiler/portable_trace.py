@@ -79,7 +79,7 @@ class PortableTrace(NamedTuple):
         return saved_plans().key(
             "trace",
             tuple(texts),
-            tuple(self.input_types),
+            repr(self.input_types),  # thousands of tuples of plain numbers
             content_hash(calls.tobytes()).digest(),
             self.tells_finite,
             self.infers,
