@@ -30,6 +30,7 @@ const Layout* interned(const std::vector<int64_t>& shape, std::vector<int64_t> s
   if (!slot) {
     bool repeats = false;
     for (size_t axis = 0; axis < shape.size(); ++axis) repeats = repeats || (strides[axis] == 0 && shape[axis] > 1);
+    repeats = repeats && std::find(shape.begin(), shape.end(), 0) == shape.end();  // of an empty tensor nothing occurs twice
     bool row_major = lies_row_major(shape, strides);
     slot = std::make_unique<Layout>(Layout{std::move(strides), row_major, repeats});
   }

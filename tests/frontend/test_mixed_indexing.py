@@ -25,14 +25,15 @@ def keys(draw, shape):
     kinds = ["slice", "integer", "new axis", "end", draw(st.sampled_from(["array", "mask"]))]
     items, axis, masked, made = [], 0, False, 0
     skipped = draw(st.integers(0, len(shape)))  # axes that the ellipsis stands for
-    at = draw(st.integers(0, len(shape) - skipped))
+    at = draw(st.integers(-1, len(shape) - skipped))
+    may_end = at < 0  # before the last axis: an ellipsis would stand for the axes that are left
     while axis < len(shape):
         if axis == at and (not items or items[-1] is not Ellipsis):
             items.append(Ellipsis)
             axis, at = axis + skipped, -1
             continue
         kind = draw(st.sampled_from(kinds))
-        if kind == "end" and at < 0:
+        if kind == "end" and may_end:
             break
         if kind == "slice" or kind == "end":
             items.append(draw(slices(shape[axis])))

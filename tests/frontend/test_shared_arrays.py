@@ -188,7 +188,7 @@ def test_a_write_to_an_array_changes_nothing_that_was_computed_before(data):
             held[i] = held[i].detach().requires_grad_(False)
         elif step == "in place":
             held[i].mul_(change)
-            scaled = [change * value for value in wanted[i]]
+            scaled = (numpy.float32(wanted[i]) * numpy.float32(change)).tolist()
             for k in alike:
                 wanted[k] = scaled
         else:

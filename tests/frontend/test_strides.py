@@ -112,6 +112,24 @@ def test_a_part_of_an_expanded_tensor_in_which_no_element_occurs_twice_is_writte
     assert y.item() == 7.0
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [
+        lambda x: x.expand(1, 2).narrow(0, 0, 0),
+        lambda x: x.expand(0),
+        lambda x: x.expand(2, 3, 1)[:, :0].expand(2, 0, 5),
+    ],
+)
+def test_an_empty_part_of_an_expanded_tensor_is_written_to(empty):
+    """Nothing of it occurs twice; PyTorch writes to it, too."""
+    x = torch.ones(1)
+    part = empty(x)
+    part.add_(1)
+    part[...] = 5
+    part.copy_(torch.zeros(part.shape))
+    assert x.tolist() == [1.0] and part.numel() == 0
+
+
 def test_contiguous_tells_the_order_of_the_axes():
     x = base()
     assert x.is_contiguous() and not x.transpose(0, 1).is_contiguous() and not x[:, 1:].is_contiguous()

@@ -63,7 +63,7 @@ def _activations() -> dict[str, Callable[..., Any]]:
             continue
         made = _with_inplace(op.call, len(inspect.signature(op.call).parameters))
         if op.arity == 1:
-            made = _core.operation_callable(op, 1, made)
+            made = _core.operation_callable(op, 1, made, "", False, True)
             made.__name__ = made.__qualname__ = op.functions[0]
             made.__doc__ = op.call.__doc__
         for name in op.functions:

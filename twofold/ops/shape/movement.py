@@ -171,6 +171,8 @@ class broadcast_to:
     def write(base: Any, value: Any, shape: Shape) -> Any:
         if prod(base.shape) == prod(value.shape):
             return ops.reshape(value, base.shape)
+        if 0 in value.shape:
+            return base
         fix = "Write to the tensor before it is expanded, or to a .clone()."
         raise ShapeError("writing to an expanded tensor, several elements of which are one in memory", fix)
 
