@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import Signature
+from operator import attrgetter
 from typing import Any
 
 from twofold import _core
@@ -29,6 +30,8 @@ class _Activation(Module):
         super().__init_subclass__()
         if "settings" in vars(cls) and "__init__" not in vars(cls):
             cls.__init__ = _named_settings(cls)  # type: ignore[method-assign]
+        if "function" in vars(cls):
+            cls.forward = _called_with_settings(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -46,16 +49,27 @@ class _Activation(Module):
             values[name] = value
         self.__dict__.update(values)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The function of ``input``."""
-        attributes = self.__dict__
-        return type(self).function(input, *[attributes[name] for name in self.settings])
-
     def extra_repr(self) -> str:
         """The settings."""
         names = [name for name in (self.settings if self.shown is None else self.shown) if name != "inplace"]
         parts = [f"{name}={getattr(self, name)!r}" for name in names]
         return ", ".join(parts + (["inplace=True"] if getattr(self, "inplace", False) else []))
+
+
+def _called_with_settings(cls: type[_Activation]) -> Any:
+    """The ``forward`` of one activation: what its function gives for the input and the settings."""
+    function, values = cls.function, attrgetter(*cls.settings)
+
+    def forward_of_one(self: Any, input: Tensor) -> Tensor:
+        return function(input, values(self))
+
+    def forward(self: Any, input: Tensor) -> Tensor:
+        return function(input, *values(self))
+
+    made = forward_of_one if len(cls.settings) == 1 else forward
+    made.__name__, made.__qualname__ = "forward", f"{cls.__qualname__}.forward"
+    made.__doc__ = """The function of ``input``."""
+    return made
 
 
 def _named_settings(cls: type[_Activation]) -> Any:

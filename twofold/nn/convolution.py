@@ -23,6 +23,10 @@ def _each(value: Any, count: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
 
 
+_CONVOLUTIONS = {axes: f"conv{axes}d" for axes in (1, 2, 3)}
+"""Names of functions by the number of spatial axes, not made anew in each call."""
+
+
 class _Convolution(Module):
     """What all convolution layers share; ``axes`` is the number of spatial axes."""
 
@@ -152,7 +156,7 @@ class _Conv(_Convolution):
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The input convolved with another weight and bias, as layers that compute theirs want it."""
-        convolve = getattr(F, f"conv{self.axes}d")
+        convolve = getattr(F, _CONVOLUTIONS[self.axes])
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._margins(), mode=self.padding_mode), 0

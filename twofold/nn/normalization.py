@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,6 @@ from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import CREATION, tensor
 from twofold.frontend.options import check_device
-from twofold.ir.op import REGISTRY
 from twofold.nn import functional, init
 from twofold.nn.layers import new_parameter
 from twofold.nn.module import Module
@@ -18,17 +16,10 @@ from twofold.runtime.tracing import message
 
 Tensor = _core.Tensor
 F: Any = functional
-_LAYER_NORM = REGISTRY["layer_norm"]
 
 
 def _sizes(normalized_shape: Any) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-
-
-@functools.cache
-def _last_axes(ndim: int, count: int) -> tuple[Any, ...]:
-    """The attributes of a layer norm with both parameters over the last axes."""
-    return tuple(range(ndim - count, ndim)), True, True
 
 
 class LayerNorm(Module):
@@ -70,11 +61,7 @@ class LayerNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input normalised; raises ShapeError where its last sizes are not ``normalized_shape``."""
-        sizes, weight, bias = self.normalized_shape, self.weight, self.bias
-        if weight is None or bias is None or input.shape[-len(sizes) :] != sizes:
-            return F.layer_norm(input, sizes, weight, bias, self.eps)
-        # With both parameters a call goes to the recorder without a detour through the public function.
-        return _core.record(_LAYER_NORM, _last_axes(input.ndim, len(sizes)), (input, weight, bias, self.eps))
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """Sizes and settings."""
@@ -239,15 +226,22 @@ class _BatchNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The input normalised; in training the running statistics follow."""
         self._check_input_dim(input)
-        momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
+        mean, training, momentum = self.running_mean, self.training, self.momentum
+        if training and self.num_batches_tracked is not None:
             with _core.GradientMode(False):
                 self.num_batches_tracked += 1
-            if self.momentum is None:
+            if momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked.item())
-        training = self.training or self.running_mean is None
-        mean, variance = self.running_mean, self.running_var
-        return F.batch_norm(input, mean, variance, self.weight, self.bias, training, momentum, self.eps)
+        return F.batch_norm(
+            input,
+            mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            training or mean is None,
+            0.0 if momentum is None else momentum,
+            self.eps,
+        )
 
     def extra_repr(self) -> str:
         """Sizes and settings."""
