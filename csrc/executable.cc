@@ -143,10 +143,10 @@ bool Executable::use_plan(TraceFamily& family) {
   return true;
 }
 
-bool Executable::add_plan(PyObject* encoded) {
+bool Executable::add_plan(PyObject* varies, PyObject* encoded) {
   const TraceFamilyRef family = family_.lock();
   if (!family) return true;  // dropped meanwhile
-  if (!family->add_plan(canonical, encoded)) return false;
+  if (!family->add_plan(canonical, varies, encoded)) return false;
   use_plan(*family);
   return true;
 }

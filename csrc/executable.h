@@ -68,8 +68,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool is_fused() const { return fused_ != nullptr; }
   // The program that was asked for will not come.
   void ask_again() { choice_.ask_again(family_.lock().get()); }
-  // Adds the symbolic plan of Python, or None; false with a Python error set.
-  bool add_plan(PyObject* encoded);
+  // Adds the symbolic plan of Python, or None; false with a Python error set. `varies`: as it was asked for, a tuple.
+  bool add_plan(PyObject* varies, PyObject* encoded);
 
  private:
   friend std::shared_ptr<Executable> executable_of(CanonicalTrace canonical, Coming coming);

@@ -462,9 +462,9 @@ void bind_functions(nb::module_& m) {
   m.def("set_fused", [](nb::handle capsule, PyProgram& program, int64_t nanoseconds) {
     executable_in(capsule)->set_fused(program.program, nanoseconds);
   });
-  m.def("add_trace_plan", [](nb::handle capsule, nb::handle encoded) {
-    if (!executable_in(capsule)->add_plan(encoded.ptr())) throw nb::python_error();
-  }, nb::arg("executable"), nb::arg("encoded").none());
+  m.def("add_trace_plan", [](nb::handle capsule, nb::tuple varies, nb::handle encoded) {
+    if (!executable_in(capsule)->add_plan(varies.ptr(), encoded.ptr())) throw nb::python_error();
+  }, nb::arg("executable"), nb::arg("varies"), nb::arg("encoded").none());
   m.def("add_batch_plan", [](nb::handle capsule, nb::handle encoded) {
     BatchFamily* family = batch_in(capsule.ptr());
     if (!family || !family->add_plan(encoded.ptr())) throw nb::python_error();

@@ -105,12 +105,19 @@ PyObject* TraceFamily::ask() {
   return mask;
 }
 
-bool TraceFamily::add_plan(const CanonicalTrace& member, PyObject* encoded) {
-  planning = false;
+bool TraceFamily::add_plan(const CanonicalTrace& member, PyObject* varies, PyObject* encoded) {
+  std::vector<bool> mask;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(varies); ++k) mask.push_back(PyTuple_GET_ITEM(varies, k) == Py_True);
+  // The executable may have joined another family since the plan was asked for, as when kernels begin to report what is not finite.
+  if (mask == asked_) planning = false;
   if (encoded == Py_None) return true;
   auto made = std::make_shared<Plan>();
-  made->varies = asked_;
+  made->varies = std::move(mask);
   made->numbers = numbers_of(member);
+  if (made->varies.size() != made->numbers.size()) {
+    PyErr_SetString(PyExc_ValueError, "a plan of a trace needs to know of each of its integers whether it varies");
+    return false;
+  }
   if (!made->program.read(encoded)) return false;
   families.charge(made->program.memory() + memory_of(made->numbers));
   plans_.add(std::move(made));

@@ -28,8 +28,8 @@ class TraceFamily {
   // Python error set.
   bool wants_plan() const { return varies_any_ && !planning && plans_.may_add(); }
   PyObject* ask();
-  // Adds the plan of Python, or None if the trace cannot be planned; false with a Python error set.
-  bool add_plan(const CanonicalTrace& member, PyObject* encoded);
+  // Adds the plan of Python for the numbers that vary, as a mask, or None if the trace cannot be planned; false with a Python error set.
+  bool add_plan(const CanonicalTrace& member, PyObject* varies, PyObject* encoded);
 
   bool is_like(const CanonicalTrace& other) const;
   bool planning = false;

@@ -135,3 +135,32 @@ def test_a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes() -> None:
     run(
         "from tests.core.test_trace_plans import *; a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes()"
     )
+
+
+PLANNED_WHILE_KERNELS_BEGIN_TO_TELL = """
+import threading
+import twofold as torch
+from twofold import _core
+from twofold.compiler.requests import background
+
+def step(n):
+    x = torch.arange(float(n))
+    assert ((x * 2 + 1) * x).sum().item() == sum((2 * k + 1) * k for k in range(n))
+
+over = threading.Event()
+background.submit((over.wait, lambda: None, lambda: "other work"))
+step(3), step(4)  # in another size: a plan is asked for
+_core.set_tier("fused")
+step(4)
+torch.autograd.set_detect_anomaly(True)
+step(4)  # its program will be another one, of another family
+over.set()
+torch.wait_for_compiler()
+for n in (4, 5, 40):
+    step(n)
+print("done")
+"""
+
+
+def test_a_plan_that_comes_after_its_executable_has_joined_another_family() -> None:
+    assert "done" in run(PLANNED_WHILE_KERNELS_BEGIN_TO_TELL)

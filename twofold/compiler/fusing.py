@@ -92,7 +92,7 @@ def plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], w
             trace = PortableTrace.of(executable)
             found = template_trace(trace, varies, None if waited else _elsewhere(len(trace.entries)))
     finally:
-        _core.add_trace_plan(executable, None if found is None else found.encoded)
+        _core.add_trace_plan(executable, varies, None if found is None else found.encoded)
     if found is not None:
         _report(executable, location, found, waited)
     return found is not None
