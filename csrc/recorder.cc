@@ -357,7 +357,8 @@ void Recorder::replay(const BackwardEvent& event, uint32_t location) {
 }
 
 void Recorder::note(Value* value, const Snapshot& snapshot) {
-  if (value->pending && value->owner != &background_owner()) {
+  // References of a trace that runs, here in the background or in another thread, are not those of its recorder's open one.
+  if (value->pending && !value->owner->in_flight(value)) {
     value->owner->shown_.add(value->index, snapshot);
     return;
   }

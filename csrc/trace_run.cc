@@ -142,6 +142,7 @@ bool TraceRun::deliver(std::shared_ptr<SavedTrace>& saved) try {
     while (held != before.end() && held->first < j) ++held;
     if (!value->buffer && held != before.end() && held->first == j) value->buffer = held->second->buffer;
     value->failed = !value->buffer;
+    if (saved && value->shown) saved->shown.add(static_cast<int32_t>(entry), *value->shown);  // it was written to while the trace ran
     if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
     if (is_freed(j)) {
       value->freed = freed;

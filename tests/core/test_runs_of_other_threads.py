@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -27,16 +28,9 @@ def described(y: Any) -> list[str]:
     return [y.grad_fn.name(), *(str(one and one.name()) for one, _ in y.grad_fn.next_functions)]
 
 
-@pytest.mark.parametrize("ask", [calls, entries, described])
-def test_values_that_another_thread_is_computing_are_waited_for(ask: Callable[[Any], list[str]]) -> None:
-    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
-
-    def computed() -> Any:
-        return torch.sort(x * 2).values * x  # sorted in Python
-
-    usual = computed()
-    usual.tolist()
-    y = computed()
+@contextmanager
+def read_elsewhere(y: Any) -> Iterator[None]:
+    """While another thread slowly runs the trace of a value."""
 
     def read() -> None:
         left = iter(range(100))
@@ -50,8 +44,44 @@ def test_values_that_another_thread_is_computing_are_waited_for(ask: Callable[[A
     thread.start()
     while _core.pending():
         time.sleep(0.0001)
-    found = ask(y)
+    yield
     thread.join()
+
+
+@pytest.mark.parametrize("ask", [calls, entries, described])
+def test_values_that_another_thread_is_computing_are_waited_for(ask: Callable[[Any], list[str]]) -> None:
+    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+
+    def computed() -> Any:
+        return torch.sort(x * 2).values * x  # sorted in Python
+
+    usual = computed()
+    usual.tolist()
+    y = computed()
+    with read_elsewhere(y):
+        found = ask(y)
     assert found == ask(usual) and len(found) > 1
     y.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [6, 10, 8]
+
+
+def test_a_write_to_a_value_that_another_thread_is_computing_is_noted_in_its_own_trace() -> None:
+    weight = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    y = torch.sort(weight.detach() * 2).values
+    total = (y * weight).sum()
+    with read_elsewhere(total), torch.no_grad():
+        y.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+
+
+def test_a_write_to_a_value_that_another_thread_is_computing_is_not_noted_in_the_open_trace() -> None:
+    weight = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    y = torch.sort(torch.tensor([6.0, 2.0, 4.0])).values
+    with read_elsewhere(y * 1):
+        with torch.no_grad():
+            y.zero_()
+        products = [weight * float(k) for k in range(8)]
+        total = sum(((one * one).sum() for one in products), start=torch.zeros(()))
+        total.backward()
+    assert weight.grad is not None and weight.grad.tolist() == [840, 280, 560]
