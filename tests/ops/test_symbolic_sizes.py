@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import samples as sampled
 
-from twofold import _core
+from twofold import _core, get_num_threads, set_num_threads
 from twofold.compiler import templates, trace_templates
 from twofold.compiler.batches import Batch
 from twofold.compiler.compile import compile_graph
@@ -32,6 +32,15 @@ from twofold.transforms.vmap import batched_type
 NAMES = sampled.operations_with_samples()
 MOST = 4
 """Samples of an operation; every other test takes all of them."""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Rows of a stretched sequence may read those of another one, which several threads compute in any order."""
+    before = get_num_threads()
+    set_num_threads(1)
+    yield
+    set_num_threads(before)
 
 
 def stretched(sample: Sample) -> Sample:
