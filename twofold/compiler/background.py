@@ -61,8 +61,11 @@ class Background:
             if not done.is_set() and not self._ensure_thread():
                 break
             done.wait()
-        if self.failures:
-            raise self.failures.pop(0)
+        try:
+            failure = self.failures.pop(0)
+        except IndexError:  # there is none, or another thread that waited has it
+            return
+        raise failure
 
     def drop(self) -> list[Any]:
         """Remove the items that were not begun, and return them."""
