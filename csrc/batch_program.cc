@@ -76,8 +76,10 @@ ProgramRef BatchFamily::program_for(int64_t count) {
   ProgramRef made = plans_.find([&values](const auto& plan) { return plan->instantiate(values.data()); });
   if (!made) return nullptr;
   auto grown = static_cast<int64_t>(made->memory());
+  ProgramRef oldest;  // it may end in Python code, which may ask for a program
   if (recent_.size() == kRecent) {
-    grown -= static_cast<int64_t>(recent_.front().second->memory());
+    oldest = std::move(recent_.front().second);
+    grown -= static_cast<int64_t>(oldest->memory());
     recent_.erase(recent_.begin());
   }
   recent_.emplace_back(count, made);

@@ -533,7 +533,7 @@ PyObject* labels_of(Signature* s) {
   if (!s->program->labels) {
     ProgramRef concrete = compiled_by_python(s);
     if (!concrete) return nullptr;
-    s->program->labels = Py_XNewRef(concrete->labels);
+    if (!s->program->labels) s->program->labels = Py_XNewRef(concrete->labels);  // another thread may have been first
   }
   return s->program->labels;
 }
