@@ -9,6 +9,7 @@
 #include "buffer.h"
 #include "cache.h"
 #include "profile.h"
+#include "race_sanitizer.h"
 
 namespace twofold {
 namespace {
@@ -31,6 +32,15 @@ void call_host(PyObject* host, void** pointers, uint32_t count) {
   Py_DECREF(addresses);
   if (!result) throw PythonError{};
   Py_DECREF(result);
+}
+
+// The memory of a run. Of inputs the first byte is enough: others write to all of it, or free it.
+void note_accesses(const Program& program, void* const* inputs, void* const* outputs, char* arena) {
+  for (const BufferSlot& slot : program.slots) {
+    if (slot.kind == BufferSlot::kInput && inputs[slot.index]) race_sanitizer::note_read(inputs[slot.index], 1);
+  }
+  for (size_t k = 0; k < program.output_nbytes.size(); ++k) race_sanitizer::note_written(outputs[k], static_cast<size_t>(program.output_nbytes[k]));
+  if (arena) race_sanitizer::note_written(arena, static_cast<size_t>(program.arena_bytes));
 }
 
 }  // namespace
@@ -98,6 +108,7 @@ void Program::run(void* const* inputs, void* const* outputs, Interrupts& interru
 
 Finite Program::run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from,
                        FiniteWatch* watch, const KeptResults* kept) const {
+  if constexpr (race_sanitizer::kIsOn) note_accesses(*this, inputs, outputs, arena);
   constexpr uint32_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
