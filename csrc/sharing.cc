@@ -80,7 +80,6 @@ void make_alias(PyTensor* tensor, PyTensor* shown, bool data) {
 
 ValueRef value_in_memory(Type* type, const char* from, const Layout& layout) try {
   ValueRef value(new_value(type));
-  value->location = declaring_location();
   value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
   const auto item = static_cast<size_t>(item_size(type->dtype));
   auto* to = static_cast<char*>(value->buffer->data);
@@ -91,6 +90,7 @@ ValueRef value_in_memory(Type* type, const char* from, const Layout& layout) try
     for (int64_t& step : strides) step *= static_cast<int64_t>(item);
     copy_elements(to, from, type->shape.data(), strides.data(), strides.size(), item);
   }
+  value->location = declaring_location();  // this may collect garbage, which may free the memory
   return value;
 } catch (const std::bad_alloc&) {
   raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of a view, " + type->text());
@@ -120,9 +120,12 @@ const char* memory_of_view(PyTensor* tensor) {
 }
 
 ValueRef read_storage(PyTensor* tensor) {
+  const UsedView view(tensor->view);
   const Layout* layout = layout_of(tensor);
   if (!layout) return ValueRef();
-  if (const char* from = memory_of_view(tensor)) return value_in_memory(tensor->value->type, from, *layout);
+  const char* from = memory_of_view(tensor);
+  if (tensor->view != view) return held_value(tensor);  // it was given other storage meanwhile
+  if (from) return value_in_memory(tensor->value->type, from, *layout);
   PyObject* array = PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(tensor));
   if (!array) return ValueRef();
   ValueRef value = value_from_array(array, false, tensor->value->type->dtype);

@@ -362,14 +362,14 @@ Value* read_again(PyTensor* tensor) {
 }  // namespace
 
 Value* value_of_view(PyTensor* tensor) {
-  View* view = tensor->view;
+  const UsedView view(tensor->view);
   follow_storage(view);
   if (is_current(view) || holds_shared(tensor)) return tensor->value;
+  if (tensor->view != view) return current_value(tensor);  // it was given other storage meanwhile
   Recursion level(" in a view of views");
   if (!level) return nullptr;
   // From the root, so that a long chain of views does not recurse.
   std::vector<Owned> stale;
-  const UsedView used(view);
   bool walks = !is_shared_outside(view->root->value) && !at_once(tensor);
   for (PyTensor* above = view->parent; walks && above->view; above = above->view->parent) {
     follow_storage(above->view);

@@ -199,6 +199,24 @@ def test_a_view_gets_storage_of_another_shape_while_its_layout_is_asked_for() ->
         assert again.stride() == tuple(step // 4 for step in expected.strides)
 
 
+def test_a_view_of_shared_memory_gets_other_storage_while_it_is_looked_at() -> None:
+    for first in range(40):
+        base = torch.from_numpy(np.ones((7 + first, 5), np.float32)).requires_grad_(True)
+        view = base.transpose(0, 1)[1:]
+        view.tolist()
+
+        def replace(view: Any = view) -> None:
+            with torch.no_grad():
+                view.data = torch.zeros(view.shape)
+
+        del base
+        with Inside(replace, first=first) as inside:
+            total = view.sum().item()
+        assert total in (0, 4 * (7 + first))
+        if not inside.done:
+            break
+
+
 @contextmanager
 def at_collection(number: int, action: Callable[[], Any]) -> Iterator[None]:
     """Does something in the given collection of garbage, of which there is one for each two objects."""
