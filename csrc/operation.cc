@@ -150,24 +150,25 @@ PyObject* call_slow(const PyOperation* op, PyObject* const* arguments, size_t fl
 }
 
 // Replays the recipe of a key, or calls `slow`, perhaps to learn it.
-PyObject* call_known(const PyOperation* op, const CallKey& key, PyObject* const* arguments, size_t flags, PyObject* names) {
-  if (auto known = op->memo->find(key)) return known->repeat(key);
-  if (!op->memo->tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
+PyObject* call_known(const PyOperation* op, CallMemo& memo, const CallKey& key, PyObject* const* arguments, size_t flags, PyObject* names) {
+  if (auto known = memo.find(key)) return known->repeat(key);
+  if (!memo.tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
   CallWatch watch(key);
   PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
-  if (result) op->memo->add(key, watch.recipe(result));
+  if (result) memo.add(key, watch.recipe(result));
   return result;
 }
 
 // Calls `slow`, or replays its recipe for arguments of the same types and values.
 PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
   if (Recorder::current().autocast) return call_slow(op, arguments, flags, names);
-  if (op->memo->indices()) {
-    CallKey key(*op->memo);
-    if (key.read_indices(arguments, PyVectorcall_NARGS(flags), names)) return call_known(op, key, arguments, flags, names);
+  CallMemo& memo = *op->memo;  // a callable that is loaded meanwhile takes it from this one
+  if (memo.indices()) {
+    CallKey key(memo);
+    if (key.read_indices(arguments, PyVectorcall_NARGS(flags), names)) return call_known(op, memo, key, arguments, flags, names);
   }
-  CallKey key(*op->memo);
-  return key.read(arguments, PyVectorcall_NARGS(flags), names) ? call_known(op, key, arguments, flags, names)
+  CallKey key(memo);
+  return key.read(arguments, PyVectorcall_NARGS(flags), names) ? call_known(op, memo, key, arguments, flags, names)
                                                                : call_slow(op, arguments, flags, names);
 }
 
@@ -364,12 +365,9 @@ PyObject* record(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   Operation* operation = operation_of(arguments[0]);
   const AttributesRef attributes = operation ? attributes_of(arguments[1]) : nullptr;
   if (!attributes) return nullptr;
-  PyObject* inputs = PySequence_Fast(arguments[2], "inputs must be a sequence");
+  const Owned inputs(PySequence_Tuple(arguments[2]));  // a list may change while rules of Python are asked
   if (!inputs) return nullptr;
-  PyObject* result = call_operation(operation, attributes, PySequence_Fast_ITEMS(inputs),
-                                    static_cast<size_t>(PySequence_Fast_GET_SIZE(inputs)));
-  Py_DECREF(inputs);
-  return result;
+  return call_operation(operation, attributes, &PyTuple_GET_ITEM(inputs.object, 0), static_cast<size_t>(PyTuple_GET_SIZE(inputs.object)));
 }
 
 PyObject* not_by_types(PyObject*, PyObject*) {

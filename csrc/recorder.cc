@@ -16,9 +16,10 @@
 namespace twofold {
 
 bool rest_without_lock() {
-  Py_BEGIN_ALLOW_THREADS
-  std::this_thread::sleep_for(std::chrono::microseconds(20));
-  Py_END_ALLOW_THREADS
+  {
+    const Unlocked unlocked;  // a daemon thread may not get the lock again: nothing is unwound then
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
   return PyErr_CheckSignals() == 0;
 }
 

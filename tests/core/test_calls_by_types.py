@@ -330,3 +330,36 @@ def test_what_is_made_without_tensors_is_made_anew(name: str) -> None:
         torch.set_default_dtype(torch.float32)
     assert make(3, requires_grad=True).requires_grad if name != "arange" else True
     assert not make(3).requires_grad
+
+
+def test_a_function_is_loaded_under_another_name_while_it_runs() -> None:
+    runs = []
+
+    def doubled(x: Any) -> Any:
+        runs.append(x)
+        if len(runs) == 1:
+            lazy(x)
+        return x * 2
+
+    function = _core.operation_callable(None, -1, doubled, "", False, True)
+    lazy = _core.deferred_callable(lambda name: function, "doubled")
+    assert function(A).tolist() == lazy(A).tolist() == (A * 2).tolist()
+
+
+def test_operands_in_a_list_that_changes_while_a_rule_is_asked() -> None:
+    from twofold.ir.op import REGISTRY
+
+    concatenate = REGISTRY["concatenate"]
+    operands = [torch.ones(3, 1 + k) for k in range(4)]
+
+    def clear(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            sys.setprofile(None)
+            operands.clear()
+
+    sys.setprofile(clear)
+    try:
+        joined = _core.record(concatenate, (1,), operands)
+    finally:
+        sys.setprofile(None)
+    assert not operands and joined.shape == (3, 10) and joined.sum().item() == 30
