@@ -80,8 +80,8 @@ std::vector<PyNode*>& dying() {
 
 void dealloc(PyObject* self) {
   PyNode* node = as_node(self);
+  interned().erase(node);  // first of all: callbacks of weak references may make an equal node, which would be this one
   if (node->weak_references) PyObject_ClearWeakRefs(self);
-  interned().erase(node);
   auto& list = dying();
   list.push_back(node);
   if (list.size() > 1) return;

@@ -338,9 +338,11 @@ Value* read_again(PyTensor* tensor) {
     if (!parent) return nullptr;
     fresh = share(parent);
   } else {
-    PyObject* arguments[kMostOperands];
+    const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs)) + 1;  // one for each axis of an index, and the parent
+    PyObject* on_stack[kMostOperands];
+    std::vector<PyObject*> on_heap(count > kMostOperands ? count : 0);
+    PyObject** const arguments = count > kMostOperands ? on_heap.data() : on_stack;
     arguments[0] = held.object;
-    size_t count = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs)) + 1;
     for (size_t i = 1; i < count; ++i) arguments[i] = PyTuple_GET_ITEM(view->inputs, static_cast<Py_ssize_t>(i - 1));
     GradientScope scoped(view->tracked);
     PyObject* made = call_operation(view->operation, view->attributes, arguments, count);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,9 @@ import pytest
 import twofold as torch
 from tests.core.in_child import run
 from twofold import _core
+from twofold.dtypes import float32
+from twofold.ir.bind import input_node
+from twofold.ir.types import tensor_type
 
 
 class Finalised(np.ndarray):
@@ -215,6 +219,17 @@ def test_a_view_of_shared_memory_gets_other_storage_while_it_is_looked_at() -> N
         assert total in (0, 4 * (7 + first))
         if not inside.done:
             break
+
+
+def test_an_equal_node_is_made_while_one_ends() -> None:
+    type = tensor_type(float32, (3,))
+    made: list[Any] = []
+    node = input_node(7001, type)
+    ended = weakref.ref(node, lambda reference: made.append(input_node(7001, type)))
+    del node
+    later = [input_node(7002 + k, type) for k in range(20)]  # in the memory of what has ended
+    assert ended() is None and made[0] is input_node(7001, type)
+    assert made[0].type == type and made[0] not in later
 
 
 @contextmanager
