@@ -138,10 +138,9 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
   if (!value || is_symbolic(value) || !realise(value)) return value && is_symbolic(value);
   PyTensor* shown = shown_by(other);
   if (shown == tensor) return true;
+  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(shown)));  // what runs meanwhile may give the other one other memory
   ValueRef own = in_memory_of(tensor, value, data), old = share(tensor->value);
   if (!own) return false;
-  PyObject* held = reinterpret_cast<PyObject*>(shown);
-  Py_INCREF(held);
   // Of two live handles, a leaf keeps its storage.
   bool lonely = !other->views && !(data && flows(other)) && (!other->view || owns_alone(other));
   Storage* left = nullptr;
@@ -169,7 +168,6 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
     }
   }
   if (left) release_storage(left);
-  Py_DECREF(held);
   return done;
 }
 
