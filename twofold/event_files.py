@@ -6,12 +6,14 @@ message, its checksum.
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import math
 import os
 import socket
 import struct
+import sys
 import time
 import wave
 import zlib
@@ -65,26 +67,34 @@ def counted_summary(
 
 
 def histogram_summary(tag: str, values: Any) -> bytes:
-    """The distribution of values: how many lie in each of some buckets, whose limits grow by a tenth.
+    """The distribution of values: how many lie in each of TensorFlow's buckets, whose limits grow by a tenth.
 
-    Raises ValueError where a value is not finite, or there is none.
+    A run of empty buckets is one bucket. Raises ValueError where a value is not finite.
     """
     flat = numpy.asarray(values, numpy.float64).reshape(-1)
-    if not flat.size or not numpy.isfinite(flat).all():
-        raise ValueError(f"a histogram of {flat.size} values of which some are not finite, or of none")
-    limits = _limits(float(numpy.abs(flat).max()))
-    counts = numpy.bincount(numpy.searchsorted(limits, flat), minlength=len(limits))
-    used = numpy.flatnonzero(counts)
-    first, last = max(int(used[0]) - 1, 0), int(used[-1]) + 1
-    moments = flat.min(), flat.max(), flat.size, flat.sum(), float((flat * flat).sum())
-    return counted_summary(tag, *moments, limits[first:last], counts[first:last])
+    if not numpy.isfinite(flat).all():
+        what = "Nan" if numpy.isnan(flat).any() else "Infinity"
+        raise ValueError(f"{what} in summary histogram for: {tag}")
+    limits = _limits()
+    above = numpy.minimum(numpy.searchsorted(limits, flat, side="right"), len(limits) - 1)
+    counts = numpy.bincount(above, minlength=len(limits))
+    last_of_run = numpy.append((counts[:-1] > 0) | (counts[1:] > 0), True)
+    least, most = (flat.min(), flat.max()) if flat.size else (limits[-1], limits[0])
+    with numpy.errstate(over="ignore"):
+        squares = float(numpy.square(flat).sum())
+    return counted_summary(
+        tag, least, most, flat.size, flat.sum(), squares, limits[last_of_run], counts[last_of_run]
+    )
 
 
-def _limits(most: float) -> Any:
-    """Upper limits of buckets, over the whole range of ``-most`` to ``most``."""
-    count = max(1, math.ceil(math.log(max(most, 1e-12) / 1e-12) / math.log(1.1)) + 1)
-    above = 1e-12 * 1.1 ** numpy.arange(count)
-    return numpy.concatenate([-above[::-1], [0.0], above])
+@functools.cache
+def _limits() -> Any:
+    """Upper limits of TensorFlow's buckets, each a value outside of its bucket."""
+    above = [1e-12]
+    while above[-1] * 1.1 < 1e20:
+        above.append(above[-1] * 1.1)
+    limits = numpy.array([*above, sys.float_info.max])
+    return numpy.concatenate([-limits[::-1], [0.0], limits])
 
 
 def image_summary(tag: str, pixels: Any) -> bytes:

@@ -60,3 +60,31 @@ def test_sounds_are_wav_files_of_16_bits():
         assert (file.getframerate(), file.getsampwidth()) == (8000, 2)
         found = numpy.frombuffer(file.readframes(9), "<i2").reshape(9, 2)
     numpy.testing.assert_allclose(found / 32767, numpy.clip(sound, -1, 1), atol=4e-5)
+
+
+LARGEST = 1.7976931348623157e308
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "counts"),
+    [
+        ([], [LARGEST], [0]),
+        ([0.0], [0.0, 1e-12, LARGEST], [0, 1, 0]),
+        ([0.0, 0.0, 5.0], [0.0, 1e-12, 4.636194617418625, 5.099814079160488, LARGEST], [0, 2, 0, 1, 0]),
+        ([-1e30, 1e30], [-LARGEST, -9.920775621859783e19, 9.920775621859783e19, LARGEST], [0, 1, 0, 1]),
+    ],
+)
+def test_histograms_have_the_buckets_of_tensorflow(session, values, limits, counts):
+    """The expected ones were written by TensorFlow 1.15.5."""
+    made = session.run(tf.summary.histogram("h", tf.constant(values, tf.float64)))
+    found = tf.Summary.FromString(made).value[0].histo
+    assert (list(found.bucket_limit), list(found.bucket)) == (limits, counts)
+    assert (found.min, found.max) == ((min(values), max(values)) if values else (LARGEST, -LARGEST))
+    assert found.num == len(values)
+
+
+def test_histograms_are_of_numbers(session):
+    with pytest.raises(TypeError, match="dtype bool"):
+        tf.summary.histogram("h", [True])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Infinity in summary histogram for: h"):
+        session.run(tf.summary.histogram("h", [float("inf")]))

@@ -85,7 +85,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) 
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: Any = None) -> Any:
-    """A distribution to record.
+    """A distribution to record; raises TypeError for values that are no real numbers.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -93,7 +93,10 @@ def histogram(name: str, values: Any, collections: Any = None, family: Any = Non
     >>> b"weights" in found
     True
     """
-    return _summary(histogram_summary, name, values, collections, family)
+    given = convert_to_tensor(values)
+    if not (given.dtype.is_floating or given.dtype.is_integer):
+        raise TypeError(f"histogram: values of dtype {given.dtype.name}, at {here()}. Cast them to numbers.")
+    return _summary(histogram_summary, name, given, collections, family)
 
 
 def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None) -> Any:

@@ -148,7 +148,10 @@ class SummaryWriter:
         self, tag: str, values: Any, global_step: int | None = None, walltime: float | None = None
     ) -> None:
         """Write the distribution of a tensor's elements, which must be finite."""
-        self._file.add_summary(histogram_summary(tag, _array(values)), global_step, walltime)
+        array = _array(values)
+        if not array.size:
+            raise ValueError(f"add_histogram: the input has no element, at {here()}")
+        self._file.add_summary(histogram_summary(tag, array), global_step, walltime)
 
     def add_image(
         self,
