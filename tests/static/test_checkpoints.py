@@ -77,6 +77,20 @@ def test_an_older_checkpoint_of_the_name_stays_until_the_new_one_is_complete(ses
     assert len([name for name in os.listdir(tmp_path) if ".data-" in name]) == 1
 
 
+def test_relative_paths_in_the_state_file_start_at_its_directory(session, tmp_path, monkeypatch):
+    """The expected lines were written by TensorFlow 1.15.5; a directory that was moved is still read."""
+    monkeypatch.chdir(tmp_path)
+    variable = tf.Variable(1.0, name="v")
+    session.run(variable.initializer)
+    os.mkdir("models")
+    assert tf.train.Saver().save(session, "models/m", 3, write_meta_graph=False) == "models/m-3"
+    assert (tmp_path / "models/checkpoint").read_text().split("\n")[0] == 'model_checkpoint_path: "m-3"'
+    os.rename("models", "moved")
+    assert tf.train.latest_checkpoint("moved") == "moved/m-3"
+    assert tf.train.generate_checkpoint_state_proto("/a", "/a/m").model_checkpoint_path == "/a/m"
+    assert tf.train.generate_checkpoint_state_proto("a", "a/m").model_checkpoint_path == "m"
+
+
 def test_what_is_kept(session, tmp_path):
     step = tf.Variable(0, name="step")
     session.run(step.initializer)

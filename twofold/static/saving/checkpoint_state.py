@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from twofold.static.errors import NotFoundError
 from twofold.static.graph.docstrings import example
-from twofold.static.saving.saver import STATE_FILE, CheckpointState, escaped_path, write_file
+from twofold.static.saving.saver import STATE_FILE, CheckpointState, escaped_path, path_from, write_file
 
 
 @example(
-    "state = tf.train.generate_checkpoint_state_proto('/models', '/models/a-2', ['/models/a-1'])",
+    "state = tf.train.generate_checkpoint_state_proto('models', 'models/a-2', ['models/a-1'])",
     "print(state.all_model_checkpoint_paths)",
     "['a-1', 'a-2']",
 )
@@ -24,7 +24,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> CheckpointState:
-    """Which checkpoints a directory has, by their paths from it; the newest is the last.
+    """Which checkpoints a directory has, by their paths from it where these are relative; the newest is the last.
 
     Raises ValueError where there is not a time for each path.
     """
@@ -35,10 +35,9 @@ def generate_checkpoint_state_proto(
     if times and len(times) != len(paths):
         raise ValueError(f"{len(times)} times of {len(paths)} checkpoints. Give one for each.")
 
-    def beside(path: str) -> str:
-        return os.path.relpath(path, save_dir) if os.path.isabs(path) == os.path.isabs(save_dir) else path
-
-    made = CheckpointState(beside(model_checkpoint_path), [beside(path) for path in paths])
+    made = CheckpointState(
+        path_from(save_dir, model_checkpoint_path), [path_from(save_dir, path) for path in paths]
+    )
     made.all_model_checkpoint_timestamps = times
     made.last_preserved_timestamp = last_preserved_timestamp
     return made

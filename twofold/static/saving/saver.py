@@ -247,8 +247,8 @@ class Saver:
             import_module("twofold.static.saving.checkpoint_state").remove_checkpoint(old, 2, suffix)
 
     def _write_state(self, state: str) -> None:
-        folder = os.path.dirname(state) or "."
-        paths = [os.path.relpath(path, folder) if self._relative else path for path in self.last_checkpoints]
+        folder = os.path.dirname(state)
+        paths = [path_from(folder, path, self._relative) for path in self.last_checkpoints]
         lines = [f'model_checkpoint_path: "{escaped_path(paths[-1])}"']
         lines += [f'all_model_checkpoint_paths: "{escaped_path(path)}"' for path in paths]
         write_file(state, ("\n".join(lines) + "\n").encode())
@@ -369,6 +369,13 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     latest = [_beside(value, checkpoint_dir) for key, value in rows if key == "model_checkpoint_path"]
     paths = [_beside(value, checkpoint_dir) for key, value in rows if key == "all_model_checkpoint_paths"]
     return CheckpointState(latest[0], paths) if latest else None
+
+
+def path_from(folder: str, path: str, relative: bool = False) -> str:
+    """A path as a state file in ``folder`` has it: from there if both are relative, or if ``relative`` asks for it."""
+    if os.path.isabs(folder) or os.path.isabs(path):
+        return os.path.relpath(path, folder) if relative and os.path.isabs(path) else path
+    return os.path.relpath(path, folder or ".")
 
 
 def _beside(path: str, folder: str) -> str:
