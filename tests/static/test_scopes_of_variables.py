@@ -129,3 +129,21 @@ def test_seeds_sizes_and_no_penalty():
     with tf.variable_scope("layer", regularizer=tf.contrib.layers.l2_regularizer(0.1)):
         tf.get_variable("w", [1], regularizer=tf.no_regularizer)
     assert tf.losses.get_regularization_losses() == []
+
+
+def test_variables_of_slim_have_defaults_of_scopes():
+    slim = tf.contrib.slim
+    with tf.Graph().as_default():
+        with slim.arg_scope([slim.variable, slim.model_variable], device="/cpu:0", trainable=False):
+            plain = slim.variable("plain", [2], collections=["mine", "mine"])
+            model = slim.model_variable("model", [2], collections=["mine"])
+        asked = []
+        found = slim.variable(
+            "own", [3], custom_getter=lambda name, **given: asked.append((name, given)) or name
+        )
+        assert (plain.device, model.device) == ("/device:CPU:0",) * 2 and not tf.trainable_variables()
+        assert tf.get_collection("mine") == [plain, model]
+        assert (tf.global_variables(), tf.model_variables()) == ([model], [model])
+        assert found == "own" and asked[0][1]["shape"] == [3] and asked[0][1]["reuse"] is not True
+        with slim.arg_scope([slim.softmax, slim.maxout], scope="made"):
+            assert slim.softmax(tf.zeros([1, 2])).name == "made/Reshape_1:0"

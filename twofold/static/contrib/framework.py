@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -13,9 +14,8 @@ from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import is_tensor_like as is_tensor  # noqa: F401
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
-from twofold.static.layers.graph_collections import enter_variable
 from twofold.static.python.positions import enter
-from twofold.static.variables.variable_scope import get_variable
+from twofold.static.variables.variable_scope import get_variable, get_variable_scope
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,7 +93,8 @@ def get_name_scope() -> str:
     return get_default_graph().get_name_scope()
 
 
-def model_variable(
+@add_arg_scope
+def variable(
     name: str,
     shape: Any = None,
     dtype: Any = None,
@@ -101,16 +102,52 @@ def model_variable(
     regularizer: Any = None,
     trainable: bool = True,
     collections: Any = None,
-    **options: Any,
+    caching_device: Any = None,
+    device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    use_resource: bool | None = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
 ) -> Any:
-    """``get_variable``, entered in ``MODEL_VARIABLES`` and ``collections`` too."""
-    made = get_variable(name, shape, dtype, initializer, regularizer, trainable, **options)
-    enter_variable(made, GraphKeys.MODEL_VARIABLES, name)
-    enter_variable(made, collections, name)
-    return made
+    """``get_variable`` on a device, with defaults from ``arg_scope``.
+
+    ``custom_getter(name, reuse=..., **arguments)`` is called instead of ``get_variable``.
+
+    >>> import twofold.static as tf
+    >>> framework = tf.contrib.framework
+    >>> with tf.Graph().as_default(), framework.arg_scope([framework.variable], trainable=False):
+    ...     made = framework.variable("v", [2])
+    ...     print(made.name, tf.trainable_variables())
+    v:0 []
+    """
+    given = {
+        "shape": shape,
+        "dtype": dtype,
+        "initializer": initializer,
+        "regularizer": regularizer,
+        "trainable": trainable,
+        "collections": [GraphKeys.GLOBAL_VARIABLES]
+        if collections is None
+        else list(dict.fromkeys(collections)),
+        "caching_device": caching_device,
+        "partitioner": partitioner,
+        "use_resource": use_resource,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
+    }
+    with get_default_graph().device(device or ""):
+        if custom_getter is None:
+            return get_variable(name, **given)
+        return custom_getter(name, reuse=get_variable_scope().reuse, **given)
 
 
-variable = get_variable
+@add_arg_scope
+def model_variable(name: str, *args: Any, **options: Any) -> Any:
+    """``variable``, entered in ``MODEL_VARIABLES`` and ``collections`` too."""
+    given = inspect.signature(variable).bind_partial(name, *args, **options).arguments
+    entered = [*(given.get("collections") or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
+    return variable(**{**given, "collections": entered})
 
 
 def get_variables(

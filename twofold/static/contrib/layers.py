@@ -56,6 +56,7 @@ from twofold.static.variables.variable_scope import get_variable, get_variable_s
 
 
 @example("tf.contrib.layers.softmax(tf.zeros([1, 4]), scope='made')", "[[0.25 0.25 0.25 0.25]]")
+@add_arg_scope
 def softmax(logits: Any, scope: Any = None) -> Any:
     """``tf.nn.softmax`` over the last axis, as operations of ``scope``: the last is ``Reshape_1``."""
     given = convert_to_tensor(logits)
@@ -504,6 +505,7 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any
 
 
 @example("tf.contrib.layers.maxout(tf.constant([[1.0, 5.0, 2.0, 4.0]]), 2)", "[[5. 4.]]")
+@add_arg_scope
 def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Any:
     """The largest numbers of ``num_units`` groups of neighbours along an axis."""
     with name_scope(scope, "MaxOut", [inputs]):
