@@ -7,6 +7,8 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static.contrib.bucketing import bucket as bucket
+from twofold.static.contrib.bucketing import bucket_by_sequence_length as bucket_by_sequence_length
 from twofold.static.contrib.checkpoints import checkpoints_iterator as checkpoints_iterator
 from twofold.static.contrib.checkpoints import wait_for_new_checkpoint as wait_for_new_checkpoint
 from twofold.static.contrib.slim.learning import add_gradients_summaries as add_gradients_summaries
