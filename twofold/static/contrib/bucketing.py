@@ -111,7 +111,8 @@ def _fill(given: list[Tensor], queues: Sequence[FIFOQueue], options: Mapping[str
 
     keep = options["keep_input"]
     fills = (put() if keep else no_op()) if isinstance(keep, bool) else cond(keep, put, no_op)
-    add_queue_runner(QueueRunner(_Buckets(queues), [fills] * options["num_threads"]))
+    closes: Any = _Buckets(queues)
+    add_queue_runner(QueueRunner(closes, [fills] * options["num_threads"]))
 
 
 def _collect(queues: Sequence[FIFOQueue], top: FIFOQueue, sizes: Sequence[Any], fewer: bool) -> None:
