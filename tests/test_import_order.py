@@ -50,6 +50,7 @@ ORDER = [
         "_subclasses",
         "storage",
         "_utils",
+        "_vmap_internals",
         "accelerator",
         "amp",
         "array_api",

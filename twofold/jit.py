@@ -20,7 +20,10 @@ __all__ = [
     "Attribute",
     "Error",
     "Final",
+    "RecursiveScriptModule",
+    "ScriptFunction",
     "ScriptModule",
+    "TopLevelTracedModule",
     "TracerWarning",
     "annotate",
     "export",
@@ -51,6 +54,33 @@ class TracerWarning(Warning):
 
 class Error(Exception):
     """What compiled scripts would raise: never raised, as a function raises what its lines say."""
+
+
+class RecursiveScriptModule:
+    """The class of modules that PyTorch compiles from Python; here no module is one, as ``script`` returns its own.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.jit.script(torch.nn.ReLU()), torch.jit.RecursiveScriptModule)
+    False
+    """
+
+
+class TopLevelTracedModule:
+    """The class of modules that PyTorch traces; here no module is one, as ``trace`` returns its own.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.jit.trace(torch.nn.ReLU(), torch.ones(1)), torch.jit.TopLevelTracedModule)
+    False
+    """
+
+
+class ScriptFunction:
+    """The class of functions that PyTorch compiles; here no function is one, as ``script`` returns its own.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.jit.script(torch.relu), torch.jit.ScriptFunction)
+    False
+    """
 
 
 class TensorType:

@@ -11,6 +11,7 @@ from twofold.frontend.transforms import ones_of
 from twofold.func import jacfwd, jacrev
 from twofold.func import jvp as push_forward
 from twofold.func import vjp as pull_back
+from twofold.ops.base import ops
 
 Tensor = _core.Tensor
 
@@ -26,6 +27,73 @@ def _tuple(value: Any, what: str, name: str) -> tuple[Tensor, ...]:
                 f"{position} has type {type(one).__name__}."
             )
     return values
+
+
+def _as_tuple(
+    inp: Any, arg_name: str = "inputs", fn_name: str = "as_tuple"
+) -> tuple[bool, tuple[Tensor, ...]]:
+    """Whether ``inp`` is a tuple, and its tensors; programs with Jacobians of their own call it.
+
+    >>> import twofold as torch
+    >>> torch.autograd.functional._as_tuple(torch.ones(1), "inputs", "jacobian")
+    (False, (tensor([1.]),))
+    """
+    return isinstance(inp, tuple), _tuple(inp, arg_name, fn_name)
+
+
+def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
+    """``res`` as it is where ``to_unpack``, what ``_as_tuple`` said, is true, else its one element; two for two levels.
+
+    >>> import twofold as torch
+    >>> torch.autograd.functional._tuple_postprocess(((1, 2),), (False, True))
+    (1, 2)
+    """
+    if not isinstance(to_unpack, tuple):
+        return res if to_unpack else res[0]
+    outer, inner = to_unpack
+    parts = res if inner else tuple(part[0] for part in res)
+    return parts if outer else parts[0]
+
+
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    """``inputs`` without what they were computed from, unless ``create_graph``; of nested tuples each.
+
+    >>> import twofold as torch
+    >>> torch.autograd.functional._grad_postprocess((torch.ones(1, requires_grad=True),), False)
+    (tensor([1.]),)
+    """
+    if create_graph:
+        return inputs
+    return (
+        inputs.detach()
+        if isinstance(inputs, Tensor)
+        else tuple(_grad_postprocess(one, False) for one in inputs)
+    )
+
+
+def _construct_standard_basis_for(
+    tensors: tuple[Tensor, ...], tensor_numels: tuple[int, ...]
+) -> tuple[Tensor, ...]:
+    """Columns of the identity matrix with a row for each element of all tensors: for each tensor those of its elements.
+
+    ``tensor_numels`` has the number of elements of each tensor. Raises AssertionError where these are not as many
+    as tensors, or none.
+
+    >>> import twofold as torch
+    >>> torch.autograd.functional._construct_standard_basis_for((torch.ones(1), torch.ones(2)), (1, 2))[1]
+    tensor([[0., 0.],
+            [1., 0.],
+            [0., 1.]])
+    """
+    if len(tensors) != len(tensor_numels) or not tensors:
+        raise AssertionError(
+            f"{len(tensors)} tensors with {len(tensor_numels)} numbers of elements. Give one for each."
+        )
+    rows, start, columns = sum(tensor_numels), 0, []
+    for tensor, count in zip(tensors, tensor_numels):
+        columns.append(ops.eye(rows, rows, dtype=tensor.dtype)[:, start : start + count])
+        start += count
+    return tuple(columns)
 
 
 def _like(given: Any, single: bool) -> Any:

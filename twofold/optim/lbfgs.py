@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.ops.base import FUNCTIONS
-from twofold.optim.line_search import Point, strong_wolfe
+from twofold.optim.line_search import Conditions, Point, cubic_minimum, strong_wolfe
 from twofold.optim.optimizer import Optimizer, settings_of
 
 Tensor = _core.Tensor
@@ -192,3 +192,66 @@ class LBFGS(Optimizer):
 def _with_gradients(closure: Callable[[], Any]) -> Any:
     with _core.GradientMode(True):
         return closure()
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> float:
+    """Where the cubic through two points, of the given losses and slopes, is smallest, within ``bounds``.
+
+    >>> import twofold as torch
+    >>> torch.optim.lbfgs._cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0)
+    1.0
+    """
+    one, other = Point(float(x1), float(f1), None, float(g1)), Point(float(x2), float(f2), None, float(g2))
+    low, high = sorted((one.step, other.step)) if bounds is None else map(float, bounds)
+    return cubic_minimum(one, other, low, high)
+
+
+def _strong_wolfe(
+    obj_func: Callable[..., Any],
+    x: Any,
+    t: Any,
+    d: Tensor,
+    f: Any,
+    g: Tensor,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[float, Tensor, float, int]:
+    """The line search of ``LBFGS`` for optimizers of a program's own.
+
+    Args:
+        obj_func: Called as ``obj_func(x, t, d)``; returns the loss and the flat gradient at ``x + t * d``.
+        x: What is moved, in whatever form ``obj_func`` takes it.
+        t: The step to begin with.
+        d: The flat direction.
+        f: The loss at ``x``.
+        g: The flat gradient at ``x``.
+        gtd: The product of gradient and direction at ``x``.
+        c1: How much of the slope the loss must fall by.
+        c2: How much of the slope may be left.
+        tolerance_change: Length below which an interval is not divided further.
+        max_ls: How often the interval may be changed.
+
+    Returns:
+        Loss, flat gradient and step of the point found, and how often ``obj_func`` was called.
+
+    >>> import twofold as torch
+    >>> x, d = torch.tensor([3.0]), torch.tensor([-6.0])
+    >>> square = lambda x, t, d: (float((x + t * d) ** 2), 2 * (x + t * d))
+    >>> torch.optim.lbfgs._strong_wolfe(square, x, 1.0, d, 9.0, 2 * x, -36.0)
+    (0.0, tensor([0.]), 0.5, 2)
+    """
+
+    def evaluate(step: float) -> Point:
+        loss, gradient = obj_func(x, step, d)
+        return Point(step, float(loss), gradient.clone(), float(gradient.dot(d)))
+
+    start, largest = Point(0.0, float(f), g, float(gtd)), float(d.abs().max())
+    found, calls = strong_wolfe(
+        evaluate, float(t), start, largest, tolerance_change, max_ls, Conditions(c1, c2)
+    )
+    return found.loss, found.gradient, found.step, calls

@@ -150,6 +150,24 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         start += count
 
 
+def _check_param_device(param: Tensor, old_param_device: int | None) -> int:
+    """The device of parameters that are joined or taken apart, by its number; -1, since all are on the CPU.
+
+    PyTorch's programs that have their own ``vector_to_parameters`` call it for one parameter after the other.
+    ``old_param_device`` is what it returned for the parameter before, None for the first. Raises TypeError if
+    that was another device.
+
+    >>> import twofold as torch
+    >>> torch.nn.utils.convert_parameters._check_param_device(torch.ones(2), None)
+    -1
+    """
+    if old_param_device not in (None, param.get_device()):
+        raise TypeError(
+            f"parameters on devices {old_param_device} and {param.get_device()}. Move them to one."
+        )
+    return param.get_device()
+
+
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """A module whose parameters are to be set later; they are sampled all the same.
 
@@ -164,7 +182,7 @@ _other_files(
     __name__,
     {
         "clip_grad": "clip_grad_norm clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm",
-        "convert_parameters": "parameters_to_vector vector_to_parameters",
+        "convert_parameters": "_check_param_device parameters_to_vector vector_to_parameters",
         "stateless": "functional_call=twofold.func:functional_call",
         "spectral_norm": "SpectralNorm=twofold.nn.utils.reweighting:SpectralNorm remove_spectral_norm spectral_norm",
         "weight_norm": "WeightNorm=twofold.nn.utils.reweighting:WeightNorm remove_weight_norm weight_norm",
