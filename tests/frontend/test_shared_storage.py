@@ -1,5 +1,7 @@
 """Handles that share a storage: `data`, `Parameter`, `set_`, and what each of them keeps of its own."""
 
+import copy
+
 import numpy
 import pytest
 
@@ -281,3 +283,32 @@ def test_a_loop_that_shares_what_is_shared_already_makes_no_chain_of_views(share
     part = whole[1:]
     part.data = whole[:3]
     assert part.tolist() == [0.0, 1.0, 2.0]
+
+
+VIEWS = {
+    "transposed": lambda w: w.T,
+    "row": lambda w: w[1],
+    "part": lambda w: w[:, 1:],
+    "long": lambda w: w.reshape(-1),
+    "further_axis": lambda w: w[None],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("kind", ["parameter", "tensor", "view"])
+@pytest.mark.parametrize("taken", ["data", "detached"])
+def test_data_may_be_a_view_of_the_tensor_itself(name, kind, taken):
+    # reading the tensor did not end: it was a view of itself
+    base = torch.arange(12.0).view(4, 3).clone()
+    w = torch.nn.Parameter(base) if kind == "parameter" else base if kind == "tensor" else base[1:3]
+    first = w.detach()
+    array = w.detach().numpy().copy()
+    w.data = VIEWS[name](w.data if taken == "data" else w.detach())
+    shown = VIEWS[name](array)
+    assert w.detach().clone().tolist() == copy.deepcopy(w).tolist() == shown.tolist()
+    with torch.no_grad():
+        w.mul_(2)
+    shown *= 2
+    assert w.tolist() == shown.tolist() and first.tolist() == array.tolist()
+    w.data = w.data[..., None]
+    assert w.detach().clone().tolist() == shown[..., None].tolist()

@@ -120,8 +120,15 @@ def show(self: Tensor, other: Tensor) -> None:
     """
     base = other._base
     is_own = base is not None and base is (self if self._base is None else self._base)
-    if not is_own or _laid_out(self) != _laid_out(other):
-        self._share_storage(other)
+    if is_own and _laid_out(self) == _laid_out(other):
+        return
+    if is_own:
+        # leave the storage first, so that no view above `other` stays one of the tensor that is to show it
+        self._share_storage(other.detach().clone())
+        above = other._view
+        while above is not None:
+            above = above[0]._view
+    self._share_storage(other)
 
 
 def _laid_out(one: Tensor) -> tuple[Any, ...]:
