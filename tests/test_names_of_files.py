@@ -99,3 +99,13 @@ def test_devices_of_parameters_are_one():
     assert check(torch.ones(1), check(torch.ones(1), None)) == -1
     with pytest.raises(TypeError, match="on devices 0 and -1"):
         check(torch.ones(1), 0)
+
+
+def test_modules_are_script_modules_only_if_they_say_so():
+    # torchinfo and others ask scripted modules for their original_name
+    class Own(torch.jit.ScriptModule):
+        pass
+
+    scripted = torch.jit.script(torch.nn.ReLU())
+    assert isinstance(Own(), torch.nn.Module) and Own().original_name == "Own"
+    assert not isinstance(scripted, torch.jit.ScriptModule) and not hasattr(scripted, "original_name")

@@ -45,7 +45,25 @@ __all__ = [
     "wait",
 ]
 
-ScriptModule = Module
+
+class ScriptModule(Module):
+    """The base of modules that a program declares for scripts: a module. What ``script`` returns is of its own class.
+
+    >>> import twofold as torch
+    >>> class Double(torch.jit.ScriptModule):
+    ...     @torch.jit.script_method
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> Double()(torch.ones(1))
+    tensor([2.])
+    >>> isinstance(torch.nn.ReLU(), torch.jit.ScriptModule)
+    False
+    """
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
 
 
 class TracerWarning(Warning):

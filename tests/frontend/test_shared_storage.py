@@ -1,6 +1,7 @@
 """Handles that share a storage: `data`, `Parameter`, `set_`, and what each of them keeps of its own."""
 
 import copy
+import sys
 
 import numpy
 import pytest
@@ -312,3 +313,18 @@ def test_data_may_be_a_view_of_the_tensor_itself(name, kind, taken):
     assert w.tolist() == shown.tolist() and first.tolist() == array.tolist()
     w.data = w.data[..., None]
     assert w.detach().clone().tolist() == shown[..., None].tolist()
+
+
+def test_the_size_of_a_storage_counts_its_elements():
+    # programs find out the memory of a tensor so
+    none, many = torch.zeros(0), torch.zeros(3, 50, dtype=torch.float64)
+    for storage in (torch.Tensor.storage, torch.Tensor.untyped_storage):
+        assert sys.getsizeof(storage(many)) - sys.getsizeof(storage(none)) == 1200
+    assert sys.getsizeof(many[0].storage()) == sys.getsizeof(many.storage())
+
+
+def test_what_is_a_view():
+    x, w = torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)
+    assert x.t()._is_view() and x[0]._is_view() and x.view(6)._is_view() and w.expand(2, 2, 3)._is_view()
+    for other in (x, w, w.detach(), w.data, x.t().detach(), w * 2, torch.nn.Parameter(x), x.contiguous()):
+        assert not other._is_view()

@@ -269,6 +269,18 @@ def numel(self: Tensor) -> int:
     return self.type_.size
 
 
+def _is_view(self: Tensor) -> bool:
+    """Whether the tensor is a view of another; what ``detach`` and ``data`` give is none, as in PyTorch.
+
+    >>> import twofold as torch
+    >>> x = torch.ones(2, 3)
+    >>> x._is_view(), x.t()._is_view(), x.detach()._is_view()
+    (False, True, False)
+    """
+    view = self._view
+    return view is not None and view[1] is not None
+
+
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, through which gradients flow.
 
@@ -483,6 +495,7 @@ METHODS: dict[str, Any] = {
     "fill_": fill_,
     "zero_": zero_,
     "copy_": copy_,
+    "_is_view": _is_view,
     "new_tensor": new_tensor,
     "backward": gradients.backward,
     "is_floating_point": lambda self: self.dtype.kind == "f",

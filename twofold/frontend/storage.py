@@ -194,6 +194,9 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self.root is other.root
 
@@ -253,6 +256,9 @@ class TypedStorage:
         return self.nbytes() // self.element_size()
 
     __len__ = size
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     def tolist(self) -> list[Any]:
         """All elements."""
