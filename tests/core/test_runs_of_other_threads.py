@@ -30,11 +30,11 @@ def described(y: Any) -> list[str]:
 
 @contextmanager
 def read_elsewhere(y: Any) -> Iterator[None]:
-    """While another thread slowly runs the trace of a value."""
+    """While another thread slowly runs the trace of a value, for some 0.3 s if it is waited for."""
+    left, waits = threading.Event(), iter([0.001] * 300)
 
     def read() -> None:
-        left = iter(range(100))
-        sys.setprofile(lambda *event: time.sleep(0.001) if next(left, None) else None)
+        sys.setprofile(lambda *event: left.wait(next(waits, 0)))
         try:
             y.tolist()
         finally:
@@ -45,6 +45,7 @@ def read_elsewhere(y: Any) -> Iterator[None]:
     while _core.pending():
         time.sleep(0.0001)
     yield
+    left.set()
     thread.join()
 
 
