@@ -168,11 +168,9 @@ bool attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* 
     Type* const shown = parent->value->type;
     const uint32_t epoch = parent->epoch;
     const Layout* source = layout_of(parent);
-    if (!source) return false;
-    if (parent->epoch != epoch) return true;  // the result is of what the parent showed before
+    if (!source || parent->epoch != epoch) return source != nullptr;  // in the second case the result is of what the parent showed before
     const ViewedLayout* viewed = viewed_layout(op, attributes, shown, source, count, result->value->type);
-    if (!viewed) return false;
-    if (!viewed->layout || parent->epoch != epoch) return true;
+    if (!viewed || !viewed->layout || parent->epoch != epoch) return viewed != nullptr;
     layout = viewed->layout;
   }
   PyObject* inputs = PyTuple_New(static_cast<Py_ssize_t>(count));
