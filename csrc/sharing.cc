@@ -138,7 +138,7 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
   if (!value || is_symbolic(value) || !realise(value)) return value && is_symbolic(value);
   PyTensor* shown = shown_by(other);
   if (shown == tensor) return true;
-  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(shown)));  // what runs meanwhile may give the other one other memory
+  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(shown)));  // what runs meanwhile may give `other` other memory
   ValueRef own = in_memory_of(tensor, value, data), old = share(tensor->value);
   if (!own) return false;
   // Of two live handles, a leaf keeps its storage.

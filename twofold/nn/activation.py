@@ -66,7 +66,7 @@ def _called_with_settings(cls: type[_Activation]) -> Any:
     def forward(self: Any, input: Tensor) -> Tensor:
         return function(input, *values(self))
 
-    made = forward_of_one if len(cls.settings) == 1 else forward
+    made = forward_of_one if len(cls.settings) == 1 else forward  # an attrgetter of one name gives no tuple
     made.__name__, made.__qualname__ = "forward", f"{cls.__qualname__}.forward"
     made.__doc__ = """The function of ``input``."""
     return made

@@ -46,9 +46,7 @@ def _as_list(tensors: Any) -> list[Tensor]:
 
 
 def _as_given(tensors: Any, found: list[Tensor]) -> Any:
-    if isinstance(tensors, Mapping):
-        return dict(zip(tensors, found))
-    return found
+    return dict(zip(tensors, found)) if isinstance(tensors, Mapping) else found
 
 
 def _for_each(value: Any, count: int, what: str) -> list[Any]:
@@ -84,8 +82,8 @@ def bucket(tensors: Any, **options: Any) -> Any:
         shapes = options["shapes"] or [tensor.get_shape() for tensor in given]
         kind = PaddingFIFOQueue if options["dynamic_pad"] else FIFOQueue
         queues = [
-            kind(max(places, size), dtypes, shapes, name=f"bucket_queue_{k}")
-            for k, (places, size) in enumerate(zip(capacities, sizes, strict=True))
+            kind(max(most, size), dtypes, shapes, name=f"bucket_queue_{k}")
+            for k, (most, size) in enumerate(zip(capacities, sizes, strict=True))
         ]
         fixed = not (options["allow_smaller_final_batch"] or isinstance(options["batch_size"], (list, tuple)))
         batches = [TensorShape([sizes[0] if fixed else None]).concatenate(shape) for shape in shapes]
@@ -93,9 +91,8 @@ def bucket(tensors: Any, **options: Any) -> Any:
         _fill(given, queues, options)
         _collect(queues, top, sizes, options["allow_smaller_final_batch"])
         number, *found = top.dequeue(name="dequeue_top")
-    return number, found[0] if len(found) == 1 and not isinstance(tensors, Mapping) else _as_given(
-        tensors, found
-    )
+    is_one = len(found) == 1 and not isinstance(tensors, Mapping)
+    return number, found[0] if is_one else _as_given(tensors, found)
 
 
 def _fill(given: list[Tensor], queues: Sequence[FIFOQueue], options: Mapping[str, Any]) -> None:
