@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <tuple>
 
 #include "owned.h"
@@ -97,11 +96,8 @@ namespace {
 // The next step to the root: the parent of a view, which rules of Python may meanwhile replace.
 class Step {
  public:
-  explicit Step(PyTensor* tensor) : view_(tensor->view), tensor_(tensor), type_(tensor->value->type) {
-    follow_storage(view_);
-    held_.emplace(Py_NewRef(reinterpret_cast<PyObject*>(view_->parent)));
-    source_type_ = parent()->value->type;
-  }
+  explicit Step(PyTensor* tensor)
+      : view_(tensor->view), tensor_(tensor), type_(tensor->value->type), held_(parent_of(view_)), source_type_(parent()->value->type) {}
 
   // How the view shows its parent; null with an error set, or if its handle or its parent was given other storage meanwhile.
   const ViewedLayout* viewed() {
@@ -112,14 +108,20 @@ class Step {
 
   bool is_valid() const { return tensor_->view == view_ && !is_left_behind(view_); }
   View* view() const { return view_; }
-  PyTensor* parent() const { return reinterpret_cast<PyTensor*>(held_->object); }
+  PyTensor* parent() const { return reinterpret_cast<PyTensor*>(held_.object); }
   size_t rest() const { return static_cast<size_t>(PyTuple_GET_SIZE(view_->inputs)); }
 
  private:
+  static PyObject* parent_of(View* view) {
+    follow_storage(view);
+    return Py_NewRef(reinterpret_cast<PyObject*>(view->parent));
+  }
+
   const UsedView view_;
-  PyTensor* tensor_;
-  Type *type_, *source_type_;
-  std::optional<Owned> held_;
+  PyTensor* const tensor_;
+  Type* const type_;
+  Owned held_;
+  Type* const source_type_;
 };
 
 }  // namespace
