@@ -5,9 +5,8 @@ The caches of the core (``csrc/cache.h``) and these share one budget, ``config.c
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
+from itertools import count
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -21,7 +20,8 @@ _PARTS = 32
 class Cache(Generic[Value]):
     """A table of at most ``parts`` of the 32 parts of the budget; ``cost`` estimates the bytes of a key and its value.
 
-    Each step leaves a table that another thread can go on with.
+    Threads need no lock: each access is one operation of a dict, which is atomic even while Python code compares keys.
+    Those of an ``OrderedDict`` are not.
 
     >>> squares = Cache("squares", 1, lambda key, value: 100)
     >>> squares.get(3), squares.keep(3, 9), squares.get(3)
@@ -36,7 +36,8 @@ class Cache(Generic[Value]):
         self.name = name
         self.parts = parts
         self._cost = cost
-        self._items: OrderedDict[Any, tuple[Value, int]] = OrderedDict()
+        self._items: dict[Any, list[Any]] = {}  # value, bytes, last use, key
+        self._uses = count()
         self._bytes = self._hits = self._misses = self._evictions = 0
         self.known[name] = self
 
@@ -58,37 +59,36 @@ class Cache(Generic[Value]):
             self._misses += 1
             return None
         self._hits += 1
-        with suppress(KeyError):  # another thread has just dropped it
-            self._items.move_to_end(key)
+        found[2] = next(self._uses)
         return found[0]
 
     def keep(self, key: Any, value: Value) -> Value:
         """Keep ``value`` under ``key``, unless something is kept there; what is kept then."""
-        made = (value, self._cost(key, value))
+        made = [value, self._cost(key, value), next(self._uses), key]
         found = self._items.setdefault(key, made)
         if found is made:
             self._bytes += made[1]
             if self._bytes > self.budget:
-                self._shrink(key)
+                self._shrink(made)
         return found[0]
 
     def replace(self, key: Any, value: Value) -> None:
         """Keep ``value`` under ``key`` in place of what is kept there."""
-        with suppress(KeyError):
-            self._bytes -= self._items.pop(key)[1]
+        found = self._items.pop(key, None)
+        if found is not None:
+            self._bytes -= found[1]
         self.keep(key, value)
 
-    def _shrink(self, newest: Any) -> None:
+    def _shrink(self, newest: list[Any]) -> None:
         """Down to three quarters of the budget, but for ``newest``."""
-        total = sum(size for _, size in list(self._items.values()))
-        for key in list(self._items):
+        items = list(self._items.values())
+        total = sum(item[1] for item in items)
+        for item in sorted(items, key=lambda item: item[2]):
             if total <= self.budget // 4 * 3:
                 break
-            # the comparison of keys may let another thread drop the same one
-            with suppress(KeyError):
-                if key != newest:
-                    total -= self._items.pop(key)[1]
-                    self._evictions += 1
+            if item is not newest and self._items.pop(item[3], None) is not None:
+                total -= item[1]
+                self._evictions += 1
         self._bytes = total
 
     def numbers(self) -> tuple[int, int, int, int, int, int]:

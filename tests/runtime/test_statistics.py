@@ -6,6 +6,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import twofold as torch
@@ -134,3 +135,46 @@ def test_a_cache_drops_what_was_used_least_recently() -> None:
         assert found.bytes <= found.budget == 1000
         assert (found.count, found.evictions, found.hits, found.misses) == (7, 4, 3, 1)
         assert cache.keep(10, 77) == 10
+
+
+class _SlowKey:
+    """A key that is hashed and compared by Python, so that other threads run inside of a look-up."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number % 7
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SlowKey) and self.number == other.number
+
+
+def test_threads_share_a_cache_whose_keys_are_compared_by_python() -> None:
+    cache: Cache[int] = Cache("of a test of threads", 1, lambda key, value: 1)
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        try:
+            for k in range(1500):
+                key = _SlowKey((k * 37 + seed * 101) % 90)
+                found = cache.get(key)
+                if (cache.keep(key, key.number) if found is None else found) != key.number:
+                    wrong.append(key.number)
+                if k % 50 == 0:
+                    cache.replace(key, key.number)
+        except Exception as error:
+            wrong.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with config.scoped(cache_bytes=32 * 60):
+            threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
