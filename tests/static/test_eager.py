@@ -418,6 +418,30 @@ def test_a_jacobian_that_fails_leaves_the_tape_for_one_use():
         tape.gradient(y, x)
 
 
+@pytest.mark.parametrize("first", ["jacobian", "batch_jacobian", "gradient"])
+@pytest.mark.parametrize("second", ["jacobian", "batch_jacobian", "gradient"])
+def test_a_tape_that_is_not_persistent_has_one_use(first, second):
+    x = tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    getattr(tape, first)(y, x)
+    with pytest.raises(RuntimeError, match="non-persistent"):
+        getattr(tape, second)(y, x)
+
+
+def test_jacobians_of_no_elements():
+    """The shapes are those of TensorFlow 2.21."""
+    x = tf.ones([2, 3])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        rows, columns = y[:0], y[:, :0]
+    assert tape.jacobian(rows, x).shape.as_list() == [0, 3, 2, 3]
+    assert tape.jacobian(columns, x).shape.as_list() == [2, 0, 2, 3]
+    assert tape.batch_jacobian(columns, x).shape.as_list() == [2, 0, 3]
+
+
 def test_arrays_of_values_without_axes():
     value = tf.constant(1.5)
     assert numpy.asarray(value).shape == () and numpy.array(value, numpy.float64) == 1.5

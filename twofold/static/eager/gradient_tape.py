@@ -127,12 +127,18 @@ class GradientTape:
         ``output_gradients`` weights the elements of ``target``. Raises RuntimeError for a second use of a tape that is
         not persistent.
         """
+        self._use()
+        return self._gradient(target, sources, output_gradients, unconnected_gradients)
+
+    def _use(self) -> None:
         if self._used and not self._persistent:
             raise RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians), at "
                 f"{here()}. Make it with persistent=True."
             )
         self._used = True
+
+    def _gradient(self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: str) -> Any:
         values, _, structure = flatten(sources, "sources")
         ys = [as_tensor(item) for item in flatten(target, "target")[0]]
         seeds = None if output_gradients is None else flatten(output_gradients, "output_gradients")[0]
@@ -179,16 +185,15 @@ class GradientTape:
             raise RuntimeError(
                 f"{what}: of declared tensors it is not offered, at {here()}. Use tf.hessians."
             )
-        persistent, self._persistent = self._persistent, True
+        self._use()
         sizes = y.type_.shape
         elements = numpy.broadcast_to(numpy.arange(prod(sizes[across:])).reshape(sizes[across:]), sizes)
         found = []
-        try:
-            for k in range(prod(sizes[across:])):
-                seed = ops.cast(_core.from_array(elements == k, False), y.dtype)
-                found.append(self.gradient(y, sources, seed, unconnected))
-        finally:
-            self._persistent = persistent
+        for k in range(
+            max(1, prod(sizes[across:]))
+        ):  # without elements one pass says what there is a path to
+            seed = ops.cast(_core.from_array(elements == k, False), y.dtype)
+            found.append(self._gradient(y, sources, seed, unconnected))
         return found
 
     def jacobian(
@@ -206,12 +211,13 @@ class GradientTape:
         values, _, structure = flatten(sources, "sources")
         y = as_tensor(target)
         rows = self._rows("jacobian", y, values, 0, unconnected_gradients)
-        found = [
-            None
-            if rows[0][k] is None
-            else ops.reshape(stack([row[k] for row in rows]), (*y.shape, *as_tensor(values[k]).shape))
-            for k in range(len(values))
-        ]
+        found = []
+        for k, value in enumerate(values):
+            parts = [row[k] for row in rows]
+            shape = (*y.shape, *as_tensor(value).shape)
+            found.append(
+                None if parts[0] is None else ops.reshape(stack(parts)[: prod(y.type_.shape)], shape)
+            )
         return unflatten(structure, found)
 
     def batch_jacobian(
@@ -246,7 +252,9 @@ class GradientTape:
                 "the same first size."
             )
         rows = self._rows("batch_jacobian", y, [source], 1, "zero")
-        return ops.reshape(stack([row for (row,) in rows], axis=1), (*sizes, *inner[1:]))
+        return ops.reshape(
+            stack([row for (row,) in rows], axis=1)[:, : prod(sizes[1:])], (*sizes, *inner[1:])
+        )
 
 
 class TensorSpec:
