@@ -214,8 +214,8 @@ FUNCTIONS: dict[str, str] = {
     "twofold.frontend.selection": "nonzero,.nonzero argwhere,.argwhere masked_select,.masked_select",
     "twofold.ops.contraction.added_products": (
         "addmv,.addmv,!addmv addr,.addr,!addr baddbmm,.baddbmm,!baddbmm addbmm,.addbmm,!addbmm inner,.inner "
-        "vecdot,linalg.vecdot linalg.matmul linalg.diagonal linalg.cross cross,.cross "
-        "linalg.multi_dot,chain_matmul linalg.vander vander linalg.tensorinv linalg.tensorsolve"
+        "vecdot,linalg.vecdot linalg.matmul linalg.diagonal linalg.cross cross,.cross chain_matmul "
+        "linalg.multi_dot linalg.vander vander linalg.tensorinv linalg.tensorsolve"
     ),
     "twofold.ops.contraction.attention": "scaled_dot_product_attention",
     "twofold.ops.contraction.distances": "cdist pdist dist,.dist",

@@ -180,3 +180,34 @@ def test_parts_of_complex_numbers_have_one_dtype(function):
     assert (
         function(double, double).dtype is torch.complex128 and function(single, 0.0).dtype is torch.complex64
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8])
+def test_index_add_cuts_the_fraction_of_alpha_off_beside_integers(dtype: torch.dtype) -> None:
+    source = torch.tensor([5, 4, 3], dtype=dtype)
+    found = torch.tensor([1, 0, 3], dtype=dtype).index_add(0, torch.tensor([0, 0, 1]), source, alpha=2.5)
+    assert found.dtype is dtype and found.tolist() == [19, 6, 3]  # PyTorch 2.13's
+
+
+def test_central_differences_skip_what_is_not_finite_between_them() -> None:
+    x = numpy.array([[1.0, -numpy.inf, 2.0, 5.0], [1.0, numpy.nan, 4.0, 9.0]])
+    for spacing in (1, 0.5):
+        (found,) = torch.gradient(torch.tensor(x), spacing=spacing, dim=1)
+        numpy.testing.assert_array_equal(found.numpy(), numpy.gradient(x, spacing, axis=1))
+
+
+def test_dtypes_of_results_without_elements() -> None:
+    none = torch.zeros(0, dtype=torch.int64)
+    assert torch.bincount(none, weights=none.double(), minlength=2).tolist() == [0, 0]
+    assert torch.bincount(none, weights=none.double()).dtype is torch.int64  # as in PyTorch
+    assert torch.cumulative_trapezoid(none).dtype is torch.trapezoid(none).dtype is torch.float32
+
+
+def test_functions_that_have_nothing_to_do_return_their_input() -> None:
+    """As in PyTorch: a leaf stays a leaf, and what is asked of the result is asked of the input."""
+    x, m = torch.ones(3, requires_grad=True), torch.ones(2, 2)
+    for _ in range(3):
+        assert x.flatten() is torch.nn.Flatten(0)(x) is torch.atleast_1d(x) is x
+        assert torch.flatten(m, 1, 1) is torch.atleast_2d(m) is torch.asarray(m) is torch.chain_matmul(m) is m
+        assert torch.asarray(x) is not x and not torch.asarray(x).requires_grad
+        assert torch.atleast_2d(x).shape == (1, 3) and m.flatten().shape == (4,)

@@ -120,12 +120,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise ArgumentError(what, "Use a vector of numbers from 0.")
     if minlength < 0:
         raise ArgumentError(f"minlength {minlength}", "Use 0 or more.")
-    if weights is None:
-        return _lift(numpy.bincount(numbers, minlength=minlength).astype(numpy.int64, copy=False))
-    if tuple(weights.shape) != numbers.shape:
+    if weights is not None and tuple(weights.shape) != numbers.shape:
         raise ShapeError(f"weights of shape {tuple(weights.shape)}", "Give one weight per number.")
+    if weights is None or not len(
+        numbers
+    ):  # where there are no numbers, PyTorch counts as if no weights were given
+        return _lift(numpy.bincount(numbers, minlength=minlength).astype(numpy.int64, copy=False))
     dtype = weights.dtype.numpy if weights.dtype.kind == "f" else float64.numpy
-    sums = numpy.zeros(max(int(numbers.max()) + 1 if len(numbers) else 0, minlength), dtype)
+    sums = numpy.zeros(max(int(numbers.max()) + 1, minlength), dtype)
     numpy.add.at(sums, numbers, weights._read())
     return _lift(sums)
 

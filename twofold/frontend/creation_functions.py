@@ -101,7 +101,7 @@ def asarray(
     if copy is False and (not shares or (wanted is not None and as_dtype(obj.dtype) is not wanted)):
         raise ArgumentError("copy=False where the data must be converted", "Leave copy out.")
     if isinstance(obj, Tensor):
-        obj = obj.detach() if not requires_grad else obj
+        obj = obj.detach() if obj.requires_grad and not requires_grad else obj
     elif not isinstance(obj, numpy.ndarray) and shares:
         obj = from_dlpack(obj)
     made = tensor(obj, dtype=wanted, device=device) if copy else as_tensor(obj, wanted, device)

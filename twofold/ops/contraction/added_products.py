@@ -303,7 +303,23 @@ def _best_order(sizes: Sequence[int]) -> list[list[int]]:
     return split
 
 
-@linalg_function("chain_matmul")
+@public()
+def chain_matmul(*matrices: Any) -> Any:
+    """The product of matrices, in the order that takes the fewest multiplications; of one matrix itself.
+
+    Raises ShapeError for what is no matrix.
+
+    >>> import twofold as torch
+    >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+    for position, factor in enumerate(matrices):
+        if len(factor.shape) != 2:
+            raise ShapeError(f"factor {position} has {len(factor.shape)} axes", "Give matrices.")
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+
+
+@linalg_function()
 def multi_dot(*tensors: Any) -> Any:
     """The product of several matrices, in the order that takes the fewest multiplications.
 

@@ -31,7 +31,7 @@ from twofold.ops.base import (
 from twofold.ops.elementwise.checks import fitting
 from twofold.ops.examples import example
 from twofold.ops.indexing.gather import NONNEGATIVE, need_index, same_outside, three_axes
-from twofold.ops.promotion import autocast, need_fitting
+from twofold.ops.promotion import autocast, factor_beside, need_fitting
 from twofold.ops.shape.movement import slice_axis
 
 _KINDS = {"prod": "prod", "amax": "max", "amin": "min"}
@@ -353,7 +353,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     axis = normalize_axis(dim, len(input.shape))
     if not (isinstance(alpha, int) and alpha == 1):
         need_fitting(alpha, input.dtype)
-        source = ops.cast(ops.multiply(source, alpha), input.dtype)
+        source = ops.cast(ops.multiply(source, factor_beside(alpha, source)), input.dtype)
     return apply("index_add", input, index, source, attrs=(axis, "sum", True))
 
 

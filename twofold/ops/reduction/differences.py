@@ -50,7 +50,7 @@ def _areas(y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
     if not len(y.shape):
         raise ShapeError("an integral over a scalar", "Use a tensor with at least one axis.")
     if not y.shape[axis]:
-        return y, axis
+        return _real(y), axis
     later, earlier = _ends(_real(y), axis)
     means = ops.divide(ops.add(later, earlier), 2.0)
     if x is None:
@@ -133,7 +133,8 @@ def _slope(x: Any, axis: int, spacing: Any, order: int) -> Any:
     """The slope along one axis."""
     size = x.shape[axis]
     line = (size - 1, *[1] * (len(x.shape) - axis - 1))
-    if hasattr(spacing, "shape") and len(spacing.shape):
+    uniform = not (hasattr(spacing, "shape") and len(spacing.shape))
+    if not uniform:
         if prod(spacing.shape) != size:
             raise ShapeError(f"{prod(spacing.shape)} coordinates for size {size}", "Give one per element.")
         steps = ops.reshape(ops.diff(spacing), line)
@@ -146,7 +147,10 @@ def _slope(x: Any, axis: int, spacing: Any, order: int) -> Any:
 
     slopes = ops.divide(ops.diff(x, 1, axis), steps)
     pieces = [_edge(slopes, steps, part, 0, order)]
-    if size > 2:
+    if size > 2 and uniform:  # in one difference: the element between may be infinite
+        later, earlier = _ends(x, axis, 2, 2)
+        pieces.append(ops.divide(ops.divide(ops.subtract(later, earlier), part(steps, 0, 1)), 2))
+    elif size > 2:
         before, after = part(steps, 0, size - 2), part(steps, 1, size - 2)
         # the weighted mean of both slopes: each counts by the distance on the other side
         left, right = part(slopes, 0, size - 2), part(slopes, 1, size - 2)

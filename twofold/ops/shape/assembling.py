@@ -53,7 +53,9 @@ def _at_least(ndim: int, shape: Shape) -> Shape:
 def _raised(ndim: int) -> Callable[..., Any]:
     def raised(*tensors: Any) -> Any:
         given = listed(tensors)
-        made = tuple(ops.reshape(x, _at_least(ndim, tuple(x.shape))) for x in given)
+        made = tuple(
+            x if len(x.shape) >= ndim else ops.reshape(x, _at_least(ndim, tuple(x.shape))) for x in given
+        )
         return made[0] if given is tensors and len(tensors) == 1 else made
 
     raised.__name__ = f"atleast_{ndim}d"

@@ -24,13 +24,15 @@ from twofold.ops.shape.movement import slice_axis
 
 @public(methods=("flatten",))
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The axes ``start_dim … end_dim`` (inclusive) merged into one.
+    """The axes ``start_dim … end_dim`` (inclusive) merged into one; the input itself where that is one axis.
 
     >>> import twofold as torch
     >>> torch.flatten(torch.zeros(2, 3, 5), start_dim=1).shape
     twofold.Size([2, 15])
     """
-    return ops.reshape(input, shapes.flattened(tuple(input.shape), start_dim, end_dim))
+    shape = tuple(input.shape)
+    merged = shapes.flattened(shape, start_dim, end_dim)
+    return input if len(merged) == len(shape) else ops.reshape(input, merged)
 
 
 @public(methods=("unflatten",))
