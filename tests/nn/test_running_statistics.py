@@ -137,3 +137,22 @@ def test_one_running_statistic_alone_is_refused(name: str, given: str) -> None:
     statistics = {"running_mean": None, "running_var": None, given: torch.ones(4)}
     with pytest.raises(ValueError, match="both be None or neither"):
         getattr(torch.nn.functional, name)(torch.randn(3, 4, 2), **statistics)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (0, 2, 3), (3, 2, 0)])
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_a_batch_without_elements_leaves_the_running_statistics(
+    shape: tuple[int, ...], momentum: Any
+) -> None:
+    """As in PyTorch; they were NaN from then on."""
+    norm = nn.BatchNorm1d(2, momentum=momentum)
+    norm.running_mean.fill_(5)
+    assert norm(torch.zeros(shape)).shape == shape
+    assert norm.running_mean.tolist() == [5, 5] and norm.running_var.tolist() == [1, 1]
+    assert norm.num_batches_tracked.item() == 1
+
+
+def test_samples_without_elements_leave_the_running_statistics() -> None:
+    norm = nn.InstanceNorm1d(2, track_running_stats=True)
+    norm(torch.zeros(3, 2, 0))
+    assert norm.running_mean.tolist() == [0, 0] and norm.running_var.tolist() == [1, 1]

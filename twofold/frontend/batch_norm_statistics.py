@@ -58,7 +58,7 @@ def batch_norm(
     """
     _need_both(running_mean, running_var)
     result = PUBLIC["batch_norm"](input, running_mean, running_var, weight, bias, training, momentum, eps)
-    if training and running_mean is not None and input.ndim > 1:
+    if training and running_mean is not None and input.ndim > 1 and 0 not in tuple(input.shape):
 
         def update() -> None:
             axes = _batch_axes(input)
@@ -99,7 +99,7 @@ def instance_norm(
         what = f"Expected more than 1 spatial element when training, got input size {shape}"
         raise ValueError(message(what, "Use a larger input, or training=False.", input=input))
     result = PUBLIC["instance_norm"](input, weight, bias, eps)
-    if running_mean is not None:
+    if running_mean is not None and 0 not in shape[2:]:
 
         def update() -> None:
             axes = tuple(range(2, input.ndim))

@@ -128,7 +128,7 @@ def _counted(values: Any, atol: Any, rtol: Any) -> Any:
     if not values.shape[-1]:
         return ops.greater(values, 0)
     largest = ops.amax(values, -1, True)
-    absolute, relative = (convert(ops.unsqueeze(x, -1), values.dtype) for x in (atol, rtol))
+    absolute, relative = (ops.unsqueeze(convert(x, values.dtype), -1) for x in (atol, rtol))
     return ops.greater(values, ops.maximum(relative * largest, absolute))
 
 

@@ -173,7 +173,7 @@ def _cross_entropy_gradient(ct: Any, y: Any, *rest: Any) -> Any:
     if not smooth:
         result = (p - convert(classes.hit, p.dtype)) * column(weights * part)
     else:
-        even = smoothing / real(classes.count)
+        even = convert(smoothing, p.dtype) / real(classes.count)
         wanted = ops.where(classes.hit, column(weights), 0) * (1 - smoothing)
         flat = even if classes.weight is None else classes.weight * even
         wanted = wanted + ops.where(column(classes.ignored()), 0, flat)
