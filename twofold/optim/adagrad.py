@@ -13,6 +13,7 @@ from twofold.optim.optimizer import (
     check_eps,
     check_rate,
     check_ways,
+    in_both_parts,
     not_negative,
     rule,
     settings_of,
@@ -69,7 +70,8 @@ class Adagrad(Optimizer):
                 self._state_of(param, group)
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": 0, "sum": _full_like(param, group["initial_accumulator_value"])}
+        first = in_both_parts(param, group["initial_accumulator_value"])
+        return {"step": 0, "sum": _full_like(param, first)}
 
     @staticmethod
     def _change(steps: Steps, group: dict[str, Any]) -> None:

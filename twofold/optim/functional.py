@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.optim.optimizer import Optimizer, Steps, check_ways, gradients
+from twofold.optim.optimizer import Optimizer, Steps, by_parts, check_ways, gradients
 from twofold.signatures import arguments, signature
 
 Tensor = _core.Tensor
@@ -188,7 +188,10 @@ def _update_in_place(
             if "step" in state:
                 state["step"] += 1
             made.append(state)
-            yield param, gradient, state
+            if param.dtype.is_complex:
+                yield from by_parts(param, gradient, state)
+            else:
+                yield param, gradient, state
             for name, values in numbers.items():
                 known[id(values[index])] = state[name]
             for name, values in states.items():

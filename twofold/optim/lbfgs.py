@@ -9,7 +9,7 @@ from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.ops.base import FUNCTIONS
 from twofold.optim.line_search import Conditions, Point, cubic_minimum, strong_wolfe
-from twofold.optim.optimizer import Optimizer, settings_of
+from twofold.optim.optimizer import Optimizer, parts_of, settings_of
 
 Tensor = _core.Tensor
 _cat = FUNCTIONS["cat"]
@@ -69,10 +69,6 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
-        if any(param.dtype.is_complex for param in self._params):
-            raise NotImplementedError(
-                "LBFGS: complex parameters are not supported. Use their view_as_real()."
-            )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters until it is time to stop; returns the loss before.
@@ -173,9 +169,11 @@ class LBFGS(Optimizer):
         """All gradients as one vector."""
         return _cat(
             [
-                _zeros((param.numel(),), dtype=param.dtype)
-                if param._dense_grad is None
-                else param._dense_grad.detach().reshape(-1)
+                parts_of(
+                    _zeros((param.numel(),), dtype=param.dtype)
+                    if param._dense_grad is None
+                    else param._dense_grad.detach()
+                ).reshape(-1)
                 for param in self._params
             ]
         )
@@ -183,7 +181,7 @@ class LBFGS(Optimizer):
     def _move(self, direction: Tensor, step: float) -> None:
         """Add ``step * direction`` to the parameters."""
         offset = 0
-        for param in self._params:
+        for param in map(parts_of, self._params):
             part = direction[offset : offset + param.numel()].reshape(tuple(param.shape))
             param._assign(param.detach() + part * step)
             offset += param.numel()

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 from twofold import _core
 from twofold.errors import described
 from twofold.ir.op import REGISTRY
+from twofold.ops.base import ops
 from twofold.optim.hooks import (
     Hooked,
     register_optimizer_step_post_hook,
@@ -130,6 +131,24 @@ def gradients(
             else:
                 gradient = _decayed_gradient(gradient, param, weight_decay)
         yield param, gradient
+
+
+def by_parts(param: Tensor, gradient: Tensor, state: dict[str, Any]) -> Steps:
+    """One step of a complex parameter: its real and imaginary parts are parameters of their own, as are its states."""
+    parts = {name: parts_of(value) if isinstance(value, Tensor) else value for name, value in state.items()}
+    yield parts_of(param), parts_of(gradient), parts
+    state.update({name: value for name, value in parts.items() if not isinstance(value, Tensor)})
+
+
+def parts_of(value: Tensor) -> Tensor:
+    """The real and imaginary parts of a complex tensor, as a view along a new last axis; a real one itself."""
+    made: Tensor = ops.view_as_real(value) if value.dtype.is_complex else value
+    return made
+
+
+def in_both_parts(param: Tensor, number: float) -> complex | float:
+    """A number that a state starts with, for the real and for the imaginary part of a parameter."""
+    return complex(float(number), float(number)) if param.dtype.is_complex else number
 
 
 class Optimizer(Hooked):
@@ -268,7 +287,10 @@ class Optimizer(Hooked):
         for param, gradient in gradients(group, self.decays_weights, only_dense):
             state = self._state_of(param, group)
             state["step"] += 1
-            yield param, gradient, state
+            if param.dtype.is_complex:
+                yield from by_parts(param, gradient, state)
+            else:
+                yield param, gradient, state
 
     @with_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -7,7 +7,15 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.optim.functional import step_on_lists
-from twofold.optim.optimizer import Optimizer, Steps, check_rate, check_ways, rule, settings_of
+from twofold.optim.optimizer import (
+    Optimizer,
+    Steps,
+    check_rate,
+    check_ways,
+    in_both_parts,
+    rule,
+    settings_of,
+)
 
 Tensor = _core.Tensor
 _step_size = rule("rprop_step_size")
@@ -62,7 +70,11 @@ class Rprop(Optimizer):
         super().__init__(params, settings_of(locals()))
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": 0, "prev": _zeros_like(param), "step_size": _full_like(param, group["lr"])}
+        return {
+            "step": 0,
+            "prev": _zeros_like(param),
+            "step_size": _full_like(param, in_both_parts(param, group["lr"])),
+        }
 
     @staticmethod
     def _change(steps: Steps, group: dict[str, Any]) -> None:
