@@ -210,3 +210,20 @@ def test_the_state_of_functions_as_in_files_of_torch(name):
 def test_schedules_by_factors_are_no_schedules_by_functions_of_the_first_rate():
     schedulers = torch.optim.lr_scheduler
     assert not issubclass(schedulers.MultiplicativeLR, schedulers.LambdaLR)
+
+
+@pytest.mark.parametrize("milestone", [1, 3])
+def test_a_sequence_begins_with_the_first_epoch_of_warm_restarts(milestone):
+    """The rates are PyTorch 2.13's: those of the schedule alone up to the milestone."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    schedulers = torch.optim.lr_scheduler
+    first = schedulers.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    then = schedulers.ConstantLR(optimizer, factor=0.25, total_iters=9)
+    schedule = schedulers.SequentialLR(optimizer, [first, then], milestones=[milestone])
+    found = []
+    for _ in range(5):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    expected = [1.0, 0.5, 1.0][:milestone]
+    assert found == pytest.approx(expected + [0.25] * (5 - milestone))

@@ -382,6 +382,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def step(self, epoch: float | None = None) -> None:
         """Go on by one, or to a (fractional) ``epoch``."""
         self._step_count += 1
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
         if epoch is None:
             self.last_epoch += 1
             self.T_cur += 1
