@@ -134,3 +134,17 @@ def test_relaxed_samples_follow_their_density() -> None:
     vectors = d.RelaxedOneHotCategorical(t(0.5), t(0.2, 0.3, 0.5)).sample((3000,))
     first = (vectors.argmax(-1) == 2).double().mean().item()
     assert abs(first - 0.5) < 0.03 and ((vectors.sum(-1) - 1).abs() < 1e-9).all()
+
+
+def test_the_probability_of_a_vector_is_that_of_its_class() -> None:
+    """As in PyTorch: no gradient flows into the vector, so samples of the straight-through estimator get none."""
+    logits = torch.tensor([0.1, 0.7, -0.4], requires_grad=True)
+    chosen = d.OneHotCategoricalStraightThrough(logits=logits)
+    vectors = torch.eye(3, requires_grad=True)
+    found = chosen.log_prob(vectors)
+    numpy.testing.assert_allclose(found.detach(), logits.log_softmax(0).detach(), rtol=1e-6)
+    gradient, none = torch.autograd.grad(found[1], [logits, vectors], allow_unused=True)
+    numpy.testing.assert_allclose(gradient, torch.eye(3)[1] - logits.detach().softmax(0), rtol=1e-5)
+    assert none is None
+    soft = d.OneHotCategorical(logits=logits, validate_args=False).log_prob(torch.tensor([0.2, 0.7, 0.1]))
+    assert soft.item() == found[1].item()

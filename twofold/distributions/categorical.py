@@ -65,6 +65,11 @@ class _Classes(Chances, Distribution):
         floor = where(self.probs == 0, 0.0, self.logits)
         return -(self.probs * floor).sum(-1)
 
+    def _class_log_prob(self, numbers: Tensor) -> Tensor:
+        shape = broadcast_shapes(tuple(numbers.shape), tuple(self._batch_shape))
+        logits = self.logits.expand((*shape, self._num_events))
+        return ops.gather(logits, -1, numbers.to(int64).expand(shape).unsqueeze(-1)).squeeze(-1)
+
 
 class Categorical(_Classes):
     """Class numbers 0, 1, ... with the probabilities ``probs``, or with weights whose logarithms are ``logits``.
@@ -103,10 +108,7 @@ class Categorical(_Classes):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        shape = broadcast_shapes(tuple(value.shape), tuple(self._batch_shape))
-        logits = self.logits.expand((*shape, self._num_events))
-        positions = value.to(int64).expand(shape).unsqueeze(-1)
-        return ops.gather(logits, -1, positions).squeeze(-1)
+        return self._class_log_prob(value)
 
     def entropy(self) -> Tensor:
         return self._class_entropy()
@@ -144,7 +146,7 @@ class OneHotCategorical(_Classes):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return where(value == 0, 0.0, value * self.logits).sum(-1)
+        return self._class_log_prob(value.argmax(-1))  # no gradient flows into the value
 
     def entropy(self) -> Tensor:
         return self._class_entropy()
