@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -199,3 +201,19 @@ def test_names_before_dynet_2() -> None:
     x = dy.inputTensor([[1, 2], [3, 4]])
     assert dy.sum_cols(x).value() == [3.0, 7.0]
     np.testing.assert_array_equal(dy.cwise_multiply(x, x).npvalue(), [[1, 4], [9, 16]])
+
+
+def test_what_an_assigned_input_held_before_is_let_go() -> None:
+    # a loop that declares its graph once kept all numbers ever assigned, and each backward pass visited them
+    x = dy.vecInput(2)
+    noise = dy.random_uniform(2, 0, 1)
+    loss = dy.squared_norm(dy.cmult(x, noise))
+    earlier = []
+    for _ in range(3):
+        earlier += [weakref.ref(x._tensor), weakref.ref(noise._tensor)]
+        x.set([1, 2])
+        loss.scalar_value()
+        loss.backward()
+        np.testing.assert_allclose(x.gradient(), 2 * np.array([1, 2]) * noise.npvalue() ** 2, rtol=1e-6)
+    gc.collect()
+    assert [one() for one in earlier] == [None] * len(earlier)

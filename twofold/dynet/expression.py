@@ -116,7 +116,7 @@ class Expression(_core.Expression):
         if not root.requires_grad:
             return
         root.backward(retain_graph=True)
-        for leaf in state.inputs:
+        for leaf in state.inputs.values():
             leaf.grad = None
 
     def gradient(self) -> numpy.ndarray[Any, Any]:

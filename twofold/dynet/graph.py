@@ -26,7 +26,8 @@ class _State:
     root: Any = None
     updates = 0
     """Trainer steps and assignments of parameters since the graph was renewed."""
-    inputs: list[Any] = []
+    inputs: dict[int, Any] = {}
+    """Tensors that depend on no other one, by their ids: ``backward`` forgets their gradients."""
     dependents: list[Any] = []
     """Builders and tables that hold something of the graph, which they forget when it is renewed."""
 
@@ -74,6 +75,7 @@ class Watcher:
         try:
             for function, args, kwargs, made in self.calls:
                 for old, new in zip(_expressions(made), _expressions(function(*args, **kwargs))):
+                    state.inputs.pop(id(old._tensor), None)
                     old._tensor, old._batch = new._tensor, new._batch
         finally:
             self._inside = False
@@ -163,7 +165,7 @@ def renew_cg(
     state.version += 1
     state.root = None
     state.updates = 0
-    state.inputs = []
+    state.inputs = {}
     for dependent in state.dependents:
         dependent._forget()
     state.dependents = []

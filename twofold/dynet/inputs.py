@@ -53,6 +53,7 @@ class Input(Expression):
             raise ValueError(
                 f"set: {numbers.size} numbers for an input of dimensions {self.dim()}. Give {self._tensor.numel()}."
             )
+        state.inputs.pop(id(self._tensor), None)
         self._tensor = leaf(numbers.reshape(tuple(self._tensor.shape)).copy())
         watcher.outdated = True
 

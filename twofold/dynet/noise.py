@@ -27,7 +27,7 @@ def bernoulli(shape: Any, p: float, scale: float) -> Any:
 def tracked(tensor: Any) -> Any:
     """A tensor that depends on no other one, as one that gradients are known for until the next ``backward``."""
     tensor.requires_grad = True
-    state.inputs.append(tensor)
+    state.inputs[id(tensor)] = tensor
     return tensor
 
 
