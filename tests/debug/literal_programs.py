@@ -84,6 +84,19 @@ def raised(x: Any) -> Any:
     return y + float(state)
 
 
+def retried(x: Any) -> Any:
+    y = x
+    for k in range(3):
+        try:
+            if k == 1:
+                raise ValueError
+            y = y * 2.0
+        except ValueError:
+            y = y * 3.0
+        y = y + 1.0
+    return y
+
+
 def loops(x: Any) -> Any:
     last = 0
     y = x

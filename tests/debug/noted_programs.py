@@ -89,6 +89,13 @@ def list_comprehension(x: Any) -> Any:
     return named["p0"] + named["p1"]
 
 
+def comprehension_behind(x: Any) -> Any:
+    y = x * 2.0
+    parts = [tf.tanh(y * s) + 1.0 for s in (1.0, 2.0)]
+    z = parts[0] + parts[1]
+    return z * y
+
+
 def list_grows(x: Any) -> Any:
     outs = []
     h = x

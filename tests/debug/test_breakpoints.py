@@ -54,6 +54,8 @@ def looped(x: Any) -> Any:
 
 
 Y = show("y.tolist()")
+STOPS_BEHIND = sys.version_info < (3, 13)
+"""Whether pdb stops at the line behind ``breakpoint()``, as it did, or at that line."""
 
 
 @pytest.fixture
@@ -83,7 +85,9 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_at_once(stops: Any) -> None:
     result, printed, positions = stops([Y, "c"], doubled, torch.tensor([1.0, 2.0]))
     assert printed == ["[2.0, 4.0]"] and result.tolist() == [3.0, 5.0]
-    assert positions[0].startswith(f"> {__file__}({doubled.__code__.co_firstlineno + 3})doubled()")
+    assert positions[0].startswith(
+        f"> {__file__}({doubled.__code__.co_firstlineno + 2 + STOPS_BEHIND})doubled()"
+    )
     _, printed, positions = stops([Y, "c"], noted, torch.tensor([1.0, 2.0]))
     assert printed == ["[2.0, 4.0]"] and positions[0].endswith(")noted()")
 
@@ -200,7 +204,7 @@ def test_in_each_run_of_a_session(stops: Any) -> None:
             result, printed, positions = stops(commands, session.run, fetched, {x: [value, 0.0]})
             assert result.tolist() == [(2 * value + 1) ** 2, 1.0]
             assert printed == [str([2 * value, 0.0]), str([2 * value + 1, 1.0])]
-            assert positions[0].endswith(f"({noted.__code__.co_firstlineno + 3})noted()")
+            assert positions[0].endswith(f"({noted.__code__.co_firstlineno + 2 + STOPS_BEHIND})noted()")
 
 
 def test_a_changed_value_is_used(stops: Any) -> None:

@@ -357,6 +357,7 @@ COMPLETE = [
     "tuples",
     "starred",
     "list_comprehension",
+    "comprehension_behind",
     "list_grows",
     "dict_updates",
     "inherited",

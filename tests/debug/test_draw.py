@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,8 @@ def test_boxes_of_functions_without_source_and_of_lambdas() -> None:
     assert boxes_of(space["net"](x)) == {"cell 1", "cell 2"}
     exec("def net(x):\n    return [x.sin() for _ in range(2)]", space)
     first, second = space["net"](x)
-    assert boxes_of([first, second]) == {"pass 1", "pass 2"}
+    name = "pass" if sys.version_info < (3, 12) else "net"  # which computes the list itself since
+    assert boxes_of([first, second]) == {f"{name} 1", f"{name} 2"}
     halved = lambda x: x / 2
     assert boxes_of(halved(x)) == {"halved"}
     assert boxes_of((lambda x: x / 2 + 1)(x)) == {"lambda x: x / 2 + 1"}

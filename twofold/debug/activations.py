@@ -16,11 +16,12 @@ from twofold.debug.recording import GIVEN, STOP, Call
 from twofold.debug.sites import Chain, Site
 from twofold.debug.source import (
     calls_within,
+    comes_before,
     exclusive,
     is_passed,
-    loops_around,
     may_repeat,
     position_of,
+    repetitions_around,
     root_of,
     yields_between,
 )
@@ -62,8 +63,10 @@ class Activation:
 
         Either would begin with what the present one began with. A value that is taken apart is one call.
         """
-        loop = loops_around(site)[:1]
-        inside = (one for one in self.first if not loop or (one is not None and loop[0] in loops_around(one)))
+        loop = repetitions_around(site)[:1]
+        inside = (
+            one for one in self.first if not loop or (one is not None and loop[0] in repetitions_around(one))
+        )
         if self.first.get(site) != what or next(inside) != site:
             return False
         if loop and any(is_passed(loop[0], one) for one in self.sites if one.offset > site.offset):
@@ -87,7 +90,7 @@ class Activation:
     def add(self, site: Site | None, call: Call | None, child: Activation | None) -> Item:
         """Append what happens at a site."""
         last = self.last
-        again = last is not None and site is not None and (site.offset < last.offset or exclusive(last, site))
+        again = last is not None and site is not None and (comes_before(site, last) or exclusive(last, site))
         what: Any = (call.op, call.attrs) if call is not None else child and child.code
         if site is not None and site == last:
             again = self.is_repeated(site, call, what) and may_repeat(site, site)
@@ -145,9 +148,9 @@ class _Builder:
             return True
         if found.code.co_flags & inspect.CO_GENERATOR and site != last and yields_between(last, site):
             return False
-        if site.offset < last.offset or exclusive(last, site):
+        if comes_before(site, last) or exclusive(last, site):
             return may_repeat(site, last)
-        if site.offset > last.offset:
+        if site != last:
             return True
         if depth + 1 == len(sites):
             again = found.is_repeated(site, call, (call.op, call.attrs))

@@ -14,7 +14,7 @@ import numpy
 
 from twofold import _core
 from twofold.debug.sites import chain_of
-from twofold.debug.source import COMPREHENSIONS, is_known, loops_around, name_of, repeats
+from twofold.debug.source import COMPREHENSIONS, is_known, name_of, repeats, repetitions_around
 from twofold.frontend.gradients import no_grad
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType, type_from_code
@@ -162,7 +162,7 @@ class Boxes:
     def __init__(self) -> None:
         # one pass through a loop that is still running around the picture is no box
         here = chain_of(_core.capture_location())
-        self._around = {loop for site in here for loop in loops_around(site)}
+        self._around = {loop for site in here for loop in repetitions_around(site)}
         self._seen: dict[tuple[str, ...], dict[int, str]] = {}  # the first operation at each location
         self._passes: dict[tuple[str, ...], int] = {}
         self._names: dict[tuple[str, ...], str] = {}

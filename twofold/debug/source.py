@@ -67,6 +67,11 @@ class File:
             node = self.above.get(node)
         return node
 
+    def handler_around(self, statement: ast.AST | None) -> ast.AST | None:
+        """The innermost exception handler that a statement stands in, in its function."""
+        found = self.around(statement, (ast.ExceptHandler, *_FUNCTIONS))
+        return found if isinstance(found, ast.ExceptHandler) else None
+
 
 @functools.lru_cache(maxsize=64)
 def file_of(name: str) -> File:
@@ -136,6 +141,23 @@ def loops_around(site: Site) -> list[ast.AST]:
         if isinstance(node, _LOOPS):
             once = (getattr(node, "iter", None), *node.orelse)
             found += [] if any(below is one for one in once) else [node]
+    return found
+
+
+def repetitions_around(site: Site) -> list[ast.AST]:
+    """The loops around a site and the comprehensions that its function computes itself, innermost first."""
+    if sys.version_info < (3, 12) or site.code.co_name in COMPREHENSIONS:
+        return loops_around(site)
+    above, loops = file_of(site.code.co_filename).above, loops_around(site)
+    below: Any = None
+    node: Any = position_of(site).expression
+    found: list[ast.AST] = []
+    while node is not None and not isinstance(node, _FUNCTIONS):
+        if isinstance(node, ast.comprehension) and below is node.iter and above[node].generators[0] is node:  # type: ignore[attr-defined]
+            node = above[node]  # what it goes over is computed once
+        elif node in loops or isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+            found.append(node)
+        node, below = above.get(node), node
     return found
 
 
@@ -258,15 +280,27 @@ def repeats(site: Site, around: Collection[ast.AST] = ()) -> bool:
     """Whether a function may come back to ``site`` by a loop of its own, other than those ``around``."""
     if site.code.co_name in COMPREHENSIONS or position_of(site).expression is None:
         return True
-    return any(loop not in around for loop in loops_around(site))
+    return any(loop not in around for loop in repetitions_around(site))
 
 
 def may_repeat(site: Site, later: Site) -> bool:
     """Whether a function may come from ``later`` back to ``site`` without being called again."""
     if site.code.co_name in COMPREHENSIONS or position_of(site).expression is None:
         return True
-    around = loops_around(site)
-    return any(loop in around for loop in loops_around(later))
+    around = repetitions_around(site)
+    return any(loop in around for loop in repetitions_around(later))
+
+
+def comes_before(site: Site, other: Site) -> bool:
+    """Whether a function comes by one site before another, unless a loop takes it back.
+
+    Python appends the code of exception handlers to that of the function.
+    """
+    file = file_of(site.code.co_filename)
+    first, second = position_of(site).statement, position_of(other).statement
+    if first is None or second is None or file.handler_around(first) is file.handler_around(second):
+        return site.offset < other.offset
+    return bool((first.lineno, first.col_offset) < (second.lineno, second.col_offset))
 
 
 def function_of(code: CodeType) -> Any:
