@@ -165,3 +165,49 @@ def test_errors_of_bodies_come_again_for_every_set_of_fetches():
             with pytest.raises(tf.errors.OpError, match="total.*4 against 5"):
                 session.run(fetches, {x: numpy.ones(4), y: numpy.ones(5)})
         assert session.run(total, {x: [1.0], y: [1.0, 2.0]}).tolist() == [2, 3]
+
+
+def masked_means(x, masks):
+    """The mean of what each mask leaves of ``x``, an operation of an unknown size for each."""
+    return tf.stack([tf.reduce_mean(tf.boolean_mask(x, mask)) for mask in masks])
+
+
+def test_sizes_that_are_equal_by_chance_are_declared_once_for_all(bodies):
+    """Which of the sizes are equal is another in each run."""
+    x, counts = floats(40), []
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float32, [40])
+        masks = [tf.placeholder(tf.bool, [40]) for _ in range(8)]
+        means = masked_means(fed, masks)
+        for _ in range(12):
+            given = [RANDOM.permutation(40) < RANDOM.integers(5, 9) for _ in masks]
+            bodies.clear()
+            found = session.run(means, {fed: x, **dict(zip(masks, given))})
+            numpy.testing.assert_allclose(found, [x[one].mean() for one in given], rtol=1e-5)
+            counts.append(len(bodies))
+    assert sum(counts[6:]) == 0
+
+
+def test_pure_functions_of_the_host_that_wait_for_none_are_called_in_one_step(monkeypatch):
+    made = []
+    step = tf.Session._executable
+    monkeypatch.setattr(tf.Session, "_executable", lambda *args: made.append(args) or step(*args))
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([3.0, -1.0, 2.0, 5.0])
+        kept = [tf.boolean_mask(x, x > limit) for limit in (0.0, 2.5, 4.0)]
+        twice = tf.boolean_mask(kept[0], kept[0] > 2.0)
+        found = session.run([*kept, twice])
+    assert [one.tolist() for one in found] == [[3, 2, 5], [3, 5], [5], [3, 5]]
+    assert len(made) == 3  # three masks, the one of what these leave, the results
+
+
+def test_effects_stay_before_the_function_of_the_host_that_waits_for_them():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", [3], initializer=tf.zeros_initializer(), use_resource=True)
+        before = tf.where(tf.equal(v, 0.0))
+        with tf.control_dependencies([before, v.assign([1.0, 0.0, 2.0])]):
+            after = tf.where(tf.equal(v.read_value(), 0.0))
+        other = tf.where(tf.constant([False, True]))
+        session.run(tf.global_variables_initializer())
+        found = session.run([before, after, other])
+    assert [one.ravel().tolist() for one in found] == [[0, 1, 2], [1], [1]]

@@ -174,7 +174,7 @@ class DeclaredLines(Resolver):
         if self._is_first and self._is_last:
             self._needed = {*all_inside(subgraph.operations), *(owner for owner, _ in stands.feeds)}
         else:
-            self._needed = {purpose, *self._run}
+            self._needed = {purpose, *subgraph.request.also, *self._run}
             if not self._needed & notes.position.keys():
                 self._needed |= {owner for owner, _ in stands.feeds if owner.body is None}
         self._relevant: dict[Stretch, bool] = {}

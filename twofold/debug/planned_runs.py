@@ -160,13 +160,15 @@ class _PlannedRun:
                 self.sizes += number_feeds(number)
             return following
         if isinstance(purpose, Operation):
-            opened = step.open_outputs(purpose)
-            if purpose.is_pure and not self._unknown(step):
-                results = call_python(purpose, self._computed(step))
-                self.types += [tensor_type(purpose.outputs[k].dtype, results[k].shape) for k in opened]
+            given = self._computed(step) if purpose.is_pure and not self._unknown(step) else None
+            for operation in step.request.called:
+                count, opened = len(operation.sources), step.open_outputs(operation)
+                if given is None:
+                    self._add([self._result_type(operation, k) for k in opened])
+                    continue
+                results, given = call_python(operation, given[:count]), given[count:]
+                self.types += [tensor_type(operation.outputs[k].dtype, results[k].shape) for k in opened]
                 self.values += [results[k] for k in opened]
-            else:
-                self._add([self._result_type(purpose, k) for k in opened])
         else:
             self._add(made)
         return step.following()

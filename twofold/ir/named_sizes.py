@@ -64,26 +64,39 @@ class NamedSizes(Recording):
         self._names: dict[int, int] = {}
         self._by_name: dict[int, Symbol] = {}
         self._positions: dict[int, frozenset[int]] = {}
+        self._apart: set[int] = (
+            set()
+        )  # positions of sizes that are symbols of their own, whatever they are equal to
         self.operands: list[tuple[Any, Symbol]] = []
         """Placeholders of sizes, with their symbols."""
 
-    def add_input(self, type: TensorType, varies: Sequence[bool], now: dict[int, int]) -> NamedType:
+    def add_input(
+        self, type: TensorType, varies: Sequence[bool], now: dict[int, int], apart: Collection[int] = ()
+    ) -> NamedType:
         """Add an input.
 
         Args:
             type: Its type for the sizes at hand.
             varies: For each axis, whether its size is symbolic.
             now: The sizes at hand by position, to which those of the input are added; equal sizes are one symbol.
+            apart: The axes whose sizes are symbols of their own, even where they are equal to others.
         """
         positions = tuple(
-            [self._add_size(size, now) if own else None for size, own in zip(type.shape, varies, strict=True)]
+            [
+                self._add_size(size, now, axis in apart) if own else None
+                for axis, (size, own) in enumerate(zip(type.shape, varies, strict=True))
+            ]
         )
         shape = [n if k is None else self.inputs[k] for n, k in zip(type.shape, positions)]
         return NamedType(type, self.named(tensor_type(type.dtype, tuple(shape), type.weak)), positions)
 
-    def _add_size(self, size: int, now: dict[int, int]) -> int:
+    def _add_size(self, size: int, now: dict[int, int], is_apart: bool) -> int:
         position = len(self.values)
-        like = next((k for k, other in now.items() if other == size), None)
+        like = None
+        if is_apart:
+            self._apart.add(position)
+        else:
+            like = next((k for k, other in now.items() if other == size and k not in self._apart), None)
         self.values += (size if like is None else self.values[like],)
         own = self._atom(("input", position), self.values[position], 0)
         self.inputs.append(own if like is None else self.inputs[like])
@@ -93,10 +106,15 @@ class NamedSizes(Recording):
         return position
 
     def holds(self, now: Mapping[int, int]) -> bool:
-        """Whether sizes by position are equal exactly where their symbols are, and meet the guards on them."""
+        """Whether sizes by position are equal exactly where their symbols are, and meet the guards on them.
+
+        Symbols of sizes that are apart may be equal.
+        """
         by_symbol: dict[int, int] = {}
         by_size: dict[int, int] = {}
         for position, size in now.items():
+            if position in self._apart:
+                continue
             symbol = self.inputs[position].number
             if by_symbol.setdefault(symbol, size) != size or by_size.setdefault(size, symbol) != symbol:
                 return False

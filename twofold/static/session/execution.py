@@ -133,8 +133,10 @@ class Run:
             self.position = step.end
             if self._before is None and step.written_inside:
                 self._before = dict(self.session._state)  # iterations, which write, are runs of their own
-            called = self._called(purpose, arrays)
-            self.values += tuple(called[k] for k in step.open_outputs(purpose))
+            for operation in step.request.called:
+                count = len(operation.sources)
+                made, arrays = self._called(operation, arrays[:count]), arrays[count:]
+                self.values += tuple(made[k] for k in step.open_outputs(operation))
         elif isinstance(purpose, tuple):
             number = _as_array(arrays[0])
             after = step.following(number)

@@ -9,7 +9,7 @@ meet its guards; what a set of fetches takes of it is a function of the core.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -28,6 +28,10 @@ from twofold.static.session.subgraph import Needed, Subgraph
 
 _MOST_OPEN, _MOST_OF_ONE_SIZE = 16, 2  # declared graphs that a graph keeps
 _lock = threading.RLock()
+
+
+Axis = tuple[Any, int]
+"""An axis of an input: what this is a value of, and the number of the axis."""
 
 
 class Input(NamedTuple):
@@ -51,10 +55,14 @@ def _open_sizes(declared: TensorType, type: TensorType) -> tuple[bool, ...]:
 
 
 class DeclaredGraph:
-    """One declaration of operations: for the sizes that meet the guards of ``sizes``, or for those of its inputs."""
+    """One declaration of operations: for the sizes that meet the guards of ``sizes``, or for those of its inputs.
 
-    def __init__(self, sizes: NamedSizes | None) -> None:
+    ``apart`` are the sizes that are symbols of their own, even where they are equal to others.
+    """
+
+    def __init__(self, sizes: NamedSizes | None, apart: Collection[Axis] = ()) -> None:
         self.sizes = sizes
+        self._apart = apart
         self.results: dict[Operation, list[Result]] = {}
         self.numbers: dict[Any, Any] = {}
         """Arrays of numbers that inputs have as sizes, by what they are the numbers of."""
@@ -88,7 +96,8 @@ class DeclaredGraph:
             if self.sizes is None:
                 named = NamedType(type, type, (None,) * len(type.shape))
             else:
-                named = self.sizes.add_input(type, given.varies, now)
+                apart = [axis for axis in range(len(type.shape)) if (given.key, axis) in self._apart]
+                named = self.sizes.add_input(type, given.varies, now, apart)
             before = _core.declare_at(given.line)
             try:
                 found = self._inputs[given.key] = _core.placeholder(named.named), named
@@ -151,6 +160,10 @@ class DeclaredGraphs:
     def __init__(self) -> None:
         self._open: list[DeclaredGraph] = []
         self._of_one_size: list[DeclaredGraph] = []
+        self._last: dict[Axis, int] = {}  # the open sizes of the last graphs that were declared for all sizes
+        self._apart: set[Axis] = (
+            set()
+        )  # those that were equal to another one in one declaration and not in the next
 
     def for_all_sizes(
         self, subgraph: Subgraph, kept: Sequence[Source], inputs: Sequence[Input]
@@ -164,7 +177,28 @@ class DeclaredGraphs:
         with _lock:
             fitting = next(filter(None, (graph.link(inputs) for graph in self._open)), None)
             found = None if fitting is None else self._tried(fitting, subgraph, kept)
-            return found or self._tried(DeclaredGraph(NamedSizes()).link(inputs), subgraph, kept)
+            if found is None:
+                self._set_apart(inputs)
+                found = self._tried(DeclaredGraph(NamedSizes(), self._apart).link(inputs), subgraph, kept)
+            return found
+
+    def _set_apart(self, inputs: Sequence[Input]) -> None:
+        """Note the sizes that are equal by chance: to others now, but not before, or before, but not now."""
+        now = {
+            (one.key, axis): size
+            for one in inputs
+            for axis, (size, varies) in enumerate(zip(one.type.shape, one.varies))
+            if varies
+        }
+        before = {axis: self._last[axis] for axis in now if axis in self._last}
+        for one, other in ((before, now), (now, before)):
+            alike: dict[int, list[Axis]] = {}
+            for axis in before:
+                alike.setdefault(one[axis], []).append(axis)
+            for axes in alike.values():
+                if len({other[axis] for axis in axes}) > 1:
+                    self._apart.update(axes)
+        self._last.update(now)
 
     def _tried(
         self, linked: Linked | None, subgraph: Subgraph, kept: Sequence[Source]

@@ -90,7 +90,10 @@ class Step:
         if source is not None:
             request = StepRequest((source,), (), operation, source, decides=needed.decides)
         else:
-            request = StepRequest(operation.sources, operation.control_inputs, operation, operation)
+            calls = (operation, *needed.also)
+            sources = [source for call in calls for source in call.sources]
+            controls = dict.fromkeys(control for call in calls for control in call.control_inputs)
+            request = StepRequest(tuple(sources), tuple(controls), operation, operation, also=needed.also)
         self.first = Step(self._session, self.position, (*self.requests, request))
 
     def initialising(self, variable: Any) -> Step:
@@ -113,7 +116,9 @@ class Step:
         if found is None:
             purpose = self.request.purpose
             if isinstance(purpose, Operation):
-                more = self.end.after([(purpose, k) for k in self.open_outputs(purpose)], [purpose])
+                called = self.requests[-1].called
+                opened = [(operation, k) for operation in called for k in self.open_outputs(operation)]
+                more = self.end.after(opened, called)
             elif sized:
                 more = self.end.after(sizes={purpose: number.shape})
             elif number is not None:

@@ -31,8 +31,11 @@ Tensor = _core.Tensor
 class Needed(Exception):
     """Raised for what must be done first: the numbers of ``source`` computed; without it, ``operation`` called.
 
-    ``decides``: what comes then depends on the very numbers.
+    ``decides``: what comes then depends on the very numbers. ``also`` are further operations to call then, whose
+    functions do nothing but make their results, and which read nothing that must be done before.
     """
+
+    also: tuple[Operation, ...] = ()
 
     def __init__(self, operation: Operation, source: Source | None, decides: bool = False) -> None:
         super().__init__(operation.name)
@@ -45,8 +48,9 @@ class StepRequest(NamedTuple):
     """What a step computes: ``fetches`` after ``operations`` have run too.
 
     ``purpose`` says what for: None for the results of the run; an operation whose function of the host is called with
-    them; a source whose numbers they are; a variable that they initialise. These are inputs of ``consumer``. With
-    ``keeps`` more steps may follow, which see the effects of this one; with ``decides`` the numbers decide what comes.
+    them, and so are those in ``also``, with results of their own; a source whose numbers they are; a variable that they
+    initialise. These are inputs of ``consumer``. With ``keeps`` more steps may follow, which see the effects of this
+    one; with ``decides`` the numbers decide what comes.
     """
 
     fetches: tuple[Source, ...]
@@ -55,6 +59,12 @@ class StepRequest(NamedTuple):
     purpose: Any = None
     keeps: bool = True
     decides: bool = False
+    also: tuple[Operation, ...] = ()
+
+    @property
+    def called(self) -> tuple[Operation, ...]:
+        """The operations whose functions of the host are called with the results, in order."""
+        return (self.purpose, *self.also) if isinstance(self.purpose, Operation) else ()
 
 
 _FEW = 16
@@ -181,9 +191,34 @@ class Subgraph:
             self.carried.update(carried)
             stack += [(source[0], operation) for source in carried]
             stack += [(c, operation) for c in operation.control_inputs if not self.position.is_past(c)]
-        if unmet:
-            raise min(unmet, key=lambda needed: needed.operation.number)
         self.operations.sort(key=lambda operation: operation.number)
+        if unmet:
+            raise self._first(unmet)
+
+    def _first(self, unmet: Sequence[Needed]) -> Needed:
+        """Of what must be done first the first; pure functions of the host with others that wait for nothing."""
+        first = min(unmet, key=lambda needed: needed.operation.number)
+        if first.source is not None or not first.operation.is_pure:
+            return first
+        calls = {needed.operation for needed in unmet}
+        waiting: set[Operation] = set()
+        for operation in self.operations:
+            above = {
+                source[0]
+                for source in self.chosen.get(operation, operation.sources)
+                if source not in self.fed
+            }
+            above.update(operation.control_inputs)
+            if (
+                operation in calls
+                and operation.is_pure
+                and operation is not first.operation
+                and not above & waiting
+            ):
+                first.also += (operation,)
+            if operation in calls or operation.updates or operation.observe or above & waiting:
+                waiting.add(operation)
+        return first
 
     def _carried(self, operation: Operation) -> list[Source]:
         """The tensors that are fed between what an operation differentiates and what by."""
