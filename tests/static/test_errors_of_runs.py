@@ -132,3 +132,19 @@ def test_operands_are_those_of_the_operation_and_not_what_it_makes_of_them():
             session.run(y, {x: numpy.ones((1, 2, 2, 3))})
     told = "\n".join(raised.value.__notes__)
     assert "x: float32[1,2,2,3], made at" in told and "filters: float32[4,4,3,1]" in told
+
+
+@pytest.mark.parametrize(
+    "width, what", [((3, -1), "num_lower=3 for 2 rows"), ((-1, 4), "num_upper=4 for 3 columns")]
+)
+def test_bands_wider_than_the_matrix_are_refused(width, what):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, lower, upper = (
+            tf.placeholder(tf.float32, [None, 3]),
+            *(tf.placeholder(tf.int64, []) for _ in range(2)),
+        )
+        band = tf.matrix_band_part(x, lower, upper)
+        feeds = {x: [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}
+        assert session.run(band, {**feeds, lower: 2, upper: 3}).sum() == 21.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match=what):
+            session.run(band, {**feeds, lower: width[0], upper: width[1]})

@@ -177,8 +177,15 @@ broadcast_to = renamed("BroadcastTo", "broadcast_to", "input shape:sizes")
 @operation("MatrixBandPart")
 @example("tf.matrix_band_part([[1, 2], [3, 4]], 0, -1)", "[[1 2]\n [0 4]]")
 def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
-    """A matrix with zeros outside a band; a negative width keeps the whole triangle."""
+    """A matrix with zeros outside a band; a negative width keeps the whole triangle.
+
+    Raises InvalidArgumentError for a ``num_lower`` above the number of rows, and a ``num_upper`` above that of columns.
+    """
     lower, upper = whole(num_lower), whole(num_upper)
+    widths = (("num_lower", lower, "rows"), ("num_upper", upper, "columns"))
+    for (name, width, what), size in zip(widths, input.shape[-2:]):
+        if width > size:
+            raise ArgumentError(f"{name}={width} for {size} {what}", f"Give at most {size}, or -1 for all.")
     made = input if lower < 0 else ops.triu(input, -lower)
     return made if upper < 0 else ops.tril(made, upper)
 
