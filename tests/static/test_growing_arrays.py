@@ -181,3 +181,9 @@ def test_what_is_written_to_another_array_does_not_count():
         array = tf.TensorArray(tf.float32, 2)
         array.write(0, 1.0)
         assert session.run(array.write(0, 2.0).write(1, 3.0).stack()).tolist() == [2.0, 3.0]
+
+
+def test_arrays_have_the_names_of_methods_before_tensorflow_1():
+    with tf.Graph().as_default(), tf.Session() as session:
+        array = tf.TensorArray(tf.float32, 2).unpack([[1.0, 2.0], [3.0, 4.0]])
+        assert session.run(array.pack()).tolist() == [[1, 2], [3, 4]]

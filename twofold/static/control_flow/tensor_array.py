@@ -305,6 +305,14 @@ class TensorArray:
         made._size, made._written = size, None
         return made
 
+    def pack(self, name: str | None = None) -> Tensor:
+        """``stack``, as it was named before TensorFlow 1."""
+        return self.stack(name)
+
+    def unpack(self, value: Any, name: str | None = None) -> TensorArray:
+        """``unstack``, as it was named before TensorFlow 1."""
+        return self.unstack(value, name)
+
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of the parts of ``value`` along its first axis.
 
