@@ -423,3 +423,14 @@ def test_long_traces_are_kept_at_once_in_budget_that_others_do_not_use() -> None
         lent = {name: share - caches()[name]["budget"] for name, share in shares.items()}
         assert lent["executables"] < 0 < lent["signatures"]
         assert all(lent[name] <= shares[name] / 2 for name in lent)
+
+
+def test_graphs_of_bodies_do_not_outlive_their_op_instances(small: None) -> None:
+    """The address of an evicted op instance is reused: the body of one choice is not that of another."""
+    x = torch.tensor([0.3, 0.6, 0.9])
+    functions = [torch.sin, torch.cos, torch.exp, torch.neg, torch.cosh, torch.sqrt, torch.log]
+    # of the core alone, as when a program has called many other operations meanwhile
+    _core.set_cache_budget(0)
+    for function in functions * 5:
+        found = torch.cond(torch.tensor(True), lambda x, f=function: f(x), lambda x, f=function: -f(-x), (x,))
+        assert torch.equal(found, function(x)), function

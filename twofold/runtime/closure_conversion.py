@@ -86,7 +86,13 @@ class BodyCalls(NamedTuple):
     inputs: int
 
 
-_graphs: Cache[Graph] = Cache("closed graphs", 1, lambda key, graph: 1024 + graph_bytes(graph))
+_Calls = list[tuple[Any, Any]]
+"""The operation and the attributes of each instruction of a trace."""
+
+_graphs: Cache[tuple[_Calls, Graph]] = Cache(
+    "closed graphs", 1, lambda key, entry: 1024 + graph_bytes(entry[1])
+)
+"""Graphs by trace. A key has the addresses of op instances, which are reused once those are evicted: the calls tell."""
 
 _LINE_BYTES = 256
 
@@ -217,11 +223,21 @@ def closure_convert(function: Callable[..., Sequence[Any]], types: Sequence[Tens
     positions = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)
     if sizes is not None:
         return ClosedFunction(_build(trace.describe(), positions, types), captured, trace, positions)
+    return ClosedFunction(_graph_of_trace(trace, positions, types), captured, trace, positions)
+
+
+def _graph_of_trace(trace: Any, positions: tuple[int, ...], types: Sequence[TensorType]) -> Graph:
+    """The closed graph of a trace over concrete sizes, built once."""
+    described = trace.describe()
+    calls = [(op, attrs) for _, _, op, attrs, _, _ in described[1]]
     key = (trace.key, tuple(types), positions)
     found = _graphs.get(key)
-    if found is None:
-        found = _graphs.keep(key, _build(trace.describe(), positions, types))
-    return ClosedFunction(found, captured, trace, positions)
+    # attributes of one op instance are one object
+    if found is not None and all(a[0] is b[0] and a[1] is b[1] for a, b in zip(found[0], calls, strict=True)):
+        return found[1]
+    graph = _build(described, positions, types)
+    _graphs.replace(key, (calls, graph))
+    return graph
 
 
 def _graph_of(entry: tuple[Any, ...]) -> Graph:
