@@ -160,3 +160,25 @@ def test_an_iteration_has_the_length_of_its_loader():
     assert len(batches) == 3 and isinstance(batches, data.dataloader._BaseDataLoaderIter)
     next(batches)
     assert len(batches) == 3
+
+
+def test_a_subset_with_samples_of_its_own_is_asked_for_them():
+    class Scaled(data.Subset):
+        def __getitem__(self, index):
+            return super().__getitem__(index)[0] * 10
+
+    for source in (T, [T[k] for k in range(10)]):
+        batches = list(data.DataLoader(Scaled(source, [4, 2, 7]), batch_size=2))
+        assert [batch.tolist() for batch in batches] == [[40, 20], [70]]
+
+    class Several(Scaled):
+        def __getitems__(self, indices):
+            return [one + 1 for one in super().__getitems__(indices)]
+
+    assert next(iter(data.DataLoader(Several(T, [4, 2, 7]), batch_size=3))).tolist() == [41, 21, 71]
+
+
+def test_a_loader_with_a_batch_sampler_has_no_batch_size_of_its_own():
+    loader = data.DataLoader(T, batch_sampler=[[1, 2], [3]])
+    assert (loader.batch_size, loader.drop_last, len(loader)) == (None, False, 2)
+    assert [batch[0].tolist() for batch in loader] == [[1, 2], [3]]

@@ -94,7 +94,9 @@ class DataLoader:
         if sampler is None and not self._iterable:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         self.sampler = sampler
-        if batch_sampler is None and batch_size is not None and not self._iterable:
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        elif batch_size is not None and not self._iterable:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_sampler = batch_sampler
         self.batch_size = batch_size
@@ -104,11 +106,11 @@ class DataLoader:
         return cls
 
     def _fetch(self, indices: Sequence[int]) -> Any:
+        # Exactly these classes: one that overrides __getitem__ has samples of its own.
         dataset, positions = self.dataset, indices
-        while isinstance(dataset, Subset):
+        while type(dataset) is Subset:
             positions = [dataset.indices[k] for k in positions]
             dataset = dataset.dataset
-        # Exactly this class: one that overrides __getitem__ has samples of its own.
         if self.collate_fn is default_collate and type(dataset) is TensorDataset:
             return dataset.collated(positions)
         several = getattr(self.dataset, "__getitems__", None)

@@ -126,6 +126,14 @@ class Subset(Dataset):
             return self.dataset[[self.indices[k] for k in index]]
         return self.dataset[self.indices[index]]
 
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """The samples at several indices, by ``__getitem__`` of a subclass that has its own."""
+        if type(self).__getitem__ is not Subset.__getitem__:
+            return [self[k] for k in indices]
+        rows = [self.indices[k] for k in indices]
+        several = getattr(self.dataset, "__getitems__", None)
+        return several(rows) if callable(several) else [self.dataset[k] for k in rows]
+
     def __len__(self) -> int:
         return len(self.indices)
 
