@@ -199,6 +199,24 @@ def test_bad_gradients_are_refused() -> None:
         dy.SimpleSGDTrainer(m).update()
 
 
+@pytest.mark.parametrize("name", ["SimpleSGDTrainer", "MomentumSGDTrainer", "AdamTrainer", "EGTrainer"])
+def test_bad_gradients_change_no_parameter(name: str) -> None:
+    m = dy.ParameterCollection()
+    m.set_weight_decay(0.1)
+    p, table = m.add_parameters(2, init=2.0), m.lookup_parameters_from_numpy(np.ones((3, 2)))
+    trainer = getattr(dy, name)(m)
+    dy.renew_cg()
+    loss = dy.cmult(p, dy.log(dy.inputVector([0.0, 1.0]))) + table[1]
+    dy.sum_elems(loss).backward()
+    with pytest.raises(RuntimeError, match="gradient is bad: inf"):
+        trainer.update()
+    assert (p.as_array() == 2).all() and (table.as_array() == 1).all()
+    dy.renew_cg()
+    dy.sum_elems(dy.square(p)).backward()
+    trainer.update()
+    assert np.isfinite(p.as_array()).all() and (p.as_array() != 2.0).all()
+
+
 @pytest.mark.parametrize("name", ["AdamTrainer", "MomentumSGDTrainer"])
 def test_dense_updates_change_rows_without_a_gradient(name: str) -> None:
     rows = np.arange(1.0, 7.0).reshape(3, 2)

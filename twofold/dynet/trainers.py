@@ -14,9 +14,10 @@ from twofold import _core, array_api
 from twofold.dynet.graph import state
 from twofold.dynet.parameter_collection import ParameterCollection
 from twofold.frontend.creation import CREATION, from_numpy
+from twofold.ops.base import FUNCTIONS
 from twofold.optim.optimizer import rule
 
-_zeros = CREATION["zeros"]
+_zeros, _where = CREATION["zeros"], FUNCTIONS["where"]
 _clipped = rule("clipped_gradient")
 _mean, _square, _adam = rule("adam_mean"), rule("adam_square"), rule("adam_parameter_late_epsilon")
 
@@ -53,6 +54,7 @@ class Trainer:
         self._threshold = 5.0
         self._sparse = True
         self._steps = 0
+        self._fits: Any = None  # during an update, whether the norm of the gradients is finite
         self._noted = [0, 0]
         self._state: dict[int, list[Any]] = {}
 
@@ -77,7 +79,7 @@ class Trainer:
     def update(self) -> None:
         """Change the parameters by their gradients, and forget these.
 
-        Raises RuntimeError where the norm of the gradients is infinite or not a number.
+        Raises RuntimeError where the norm of the gradients is infinite or not a number; no parameter changes then.
         """
         self._update(self._collection._own)
 
@@ -95,6 +97,7 @@ class Trainer:
             if self._threshold > 0:
                 norm = self._norm(found)
             scale = None if norm is None else self._threshold / norm
+            self._fits = None if norm is None else norm.isfinite()
             for parameter in owned:
                 if not parameter._updated:
                     continue
@@ -114,6 +117,7 @@ class Trainer:
                 for target, value in zip((parameter._stored(), *self._kept(parameter)), values):
                     _core.write_rows(target, positions, value)
             self._finish([parameter for parameter in owned if parameter._updated])
+        self._fits = None
         self._count(norm)
 
     def _finish(self, updated: list[Any]) -> None:
@@ -122,18 +126,17 @@ class Trainer:
             parameter._clear()
             if decay:
                 stored = parameter._stored()
-                stored._assign(stored * (1 - decay))
+                stored._assign(self._if_finite(stored * (1 - decay), stored))
         _core.end_update()
 
     def _count(self, norm: Any) -> None:
+        found = 0.0 if norm is None else norm.item()
+        if not math.isfinite(found):
+            raise RuntimeError(f"Magnitude of gradient is bad: {found}")
         self._steps += 1
         self._noted[1] += 1
         state.updates += 1
-        if norm is not None:
-            found = norm.item()
-            if not math.isfinite(found):
-                raise RuntimeError(f"Magnitude of gradient is bad: {found}")
-            self._noted[0] += found > self._threshold
+        self._noted[0] += norm is not None and found > self._threshold
 
     def _rows_of(self, parameter: Any) -> Any:
         """Rows of a table and their gradients, None twice where there are none; None for what has a whole gradient."""
@@ -185,7 +188,12 @@ class Trainer:
 
     def _new_values(self, parameter: Any, old: Sequence[Any], gradient: Any) -> Values:
         axes = tuple(range(int(parameter.kind != "Parameter"), old[0].ndim))
-        return self._rule(old[0], gradient, list(old[1:]), axes)
+        new = self._rule(old[0], gradient, list(old[1:]), axes)
+        return tuple(self._if_finite(value, before) for value, before in zip(new, old))
+
+    def _if_finite(self, new: Any, old: Any) -> Any:
+        """``new``, or ``old`` where the norm of the gradients, of which only a run tells, is not finite."""
+        return new if self._fits is None else _where(self._fits, new, old)
 
     def update_epoch(self, r: float = 1.0) -> None:
         """Does nothing, as in DyNet: set ``learning_rate``. Says so on standard error."""
