@@ -156,3 +156,19 @@ def test_samples_without_elements_leave_the_running_statistics() -> None:
     norm = nn.InstanceNorm1d(2, track_running_stats=True)
     norm(torch.zeros(3, 2, 0))
     assert norm.running_mean.tolist() == [0, 0] and norm.running_var.tolist() == [1, 1]
+
+
+def test_a_layer_whose_statistics_are_no_longer_tracked_keeps_them() -> None:
+    layer = nn.BatchNorm1d(2)
+    layer(torch.tensor([[1.0, 2.0], [3.0, 7.0]]))
+    layer.track_running_stats = False
+    kept = [value.clone() for value in (layer.running_mean, layer.running_var, layer.num_batches_tracked)]
+    made = layer(torch.tensor([[5.0, 2.0], [9.0, 0.0]]))
+    numpy.testing.assert_allclose(made.detach().numpy(), [[-1, 1], [1, -1]], rtol=1e-5)
+    for value, before in zip(
+        (layer.running_mean, layer.running_var, layer.num_batches_tracked), kept, strict=True
+    ):
+        assert value.tolist() == before.tolist()
+    layer.eval()
+    expected = (1.0 - layer.running_mean) / (layer.running_var + layer.eps).sqrt()
+    numpy.testing.assert_allclose(layer(torch.ones(1, 2))[0].detach().numpy(), expected.numpy(), rtol=1e-6)

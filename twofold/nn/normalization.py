@@ -226,8 +226,10 @@ class _BatchNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The input normalised; in training the running statistics follow."""
         self._check_input_dim(input)
-        mean, training, momentum = self.running_mean, self.training, self.momentum
-        if training and self.num_batches_tracked is not None:
+        mean, variance, training, momentum = self.running_mean, self.running_var, self.training, self.momentum
+        if training and not self.track_running_stats:
+            mean = variance = None
+        elif training and self.num_batches_tracked is not None:
             with _core.GradientMode(False):
                 self.num_batches_tracked += 1
             if momentum is None:
@@ -235,7 +237,7 @@ class _BatchNorm(Module):
         return F.batch_norm(
             input,
             mean,
-            self.running_var,
+            variance,
             self.weight,
             self.bias,
             training or mean is None,
