@@ -239,3 +239,19 @@ def test_the_average_of_asgd() -> None:
         optimizer.step()
         seen.append(w.item())
     assert optimizer.state[w]["ax"].item() == pytest.approx(sum(seen[1:]) / 3)
+
+
+def test_the_tolerance_of_changes_does_not_end_the_line_search() -> None:
+    x = torch.nn.Parameter(torch.tensor([3.0, -2.0]))
+    optimizer = torch.optim.LBFGS(
+        [x], lr=50.0, max_iter=3, tolerance_change=50.0, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = ((x - torch.tensor([1.0, 5.0])) ** 4).sum() + x.sin().sum() * 3
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    numpy.testing.assert_allclose(x.detach().numpy(), [2.7898, 7.9433], rtol=1e-4)  # of PyTorch 2.13

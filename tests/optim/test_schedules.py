@@ -227,3 +227,52 @@ def test_a_sequence_begins_with_the_first_epoch_of_warm_restarts(milestone):
         schedule.step()
     expected = [1.0, 0.5, 1.0][:milestone]
     assert found == pytest.approx(expected + [0.25] * (5 - milestone))
+
+
+_OF_TENSORS: list[tuple[Any, list[float]]] = [  # what PyTorch 2.13 gives for the same program
+    (
+        lambda o: lr_scheduler.CyclicLR(o, torch.tensor(1.0), torch.tensor(2.0), 4, cycle_momentum=False),
+        [1.25, 1.5, 1.75],
+    ),
+    (lambda o: lr_scheduler.OneCycleLR(o, 2.0, 10), [1.04, 2.0, 1.90097]),
+    (lambda o: lr_scheduler.ReduceLROnPlateau(o, patience=0), [1.0, 0.1, 0.01]),
+    (lambda o: lr_scheduler.CosineAnnealingLR(o, 5), [0.90451, 0.65451, 0.34549]),
+    (lambda o: lr_scheduler.ChainedScheduler([lr_scheduler.StepLR(o, 1)]), [0.1, 0.01, 0.001]),
+    (
+        lambda o: lr_scheduler.SequentialLR(
+            o, [lr_scheduler.ConstantLR(o, 0.5, 9), lr_scheduler.LinearLR(o, 0.5)], [2]
+        ),
+        [0.5, 0.5, 0.6],
+    ),
+    (lambda o: torch.optim.swa_utils.SWALR(o, 0.1, 4), [0.8682, 0.55, 0.2318]),
+    (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3), [0.75, 0.25, 1.0]),
+]
+
+
+@pytest.mark.parametrize("position", range(len(_OF_TENSORS)))
+def test_a_rate_that_is_a_tensor_is_written_in_place(position: int) -> None:
+    make, expected = _OF_TENSORS[position]
+    rate, metric = torch.tensor(1.0), (1.0,) if position == 2 else ()
+    owner = SGD([torch.nn.Parameter(torch.ones(1))], lr=rate, momentum=0.9)
+    schedule = make(owner)
+    found, last = [], []
+    for _ in expected:
+        owner.step()
+        schedule.step(*metric)
+        found.append(round(rate.item(), 5))
+        last += schedule.get_last_lr()
+    assert found == expected and owner.param_groups[0]["lr"] is rate
+    assert [round(one.item(), 5) for one in last] == expected
+
+
+def test_plateau_with_groups_that_came_later() -> None:
+    owner = optimizer(1.0)
+    schedule = lr_scheduler.ReduceLROnPlateau(owner, patience=0, min_lr=0.5)
+    listed = lr_scheduler.ReduceLROnPlateau(owner, patience=0, min_lr=[0.5])
+    owner.add_param_group({"params": [torch.nn.Parameter(torch.ones(1))], "lr": 8.0})
+    schedule.step(1.0)
+    schedule.step(1.0)
+    assert schedule.get_last_lr() == pytest.approx([0.5, 0.8])
+    listed.step(1.0)
+    with pytest.raises(RuntimeError, match="`min_lrs`"):
+        listed.step(1.0)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.optim.optimizer import Optimizer
-from twofold.optim.scheduler import LRScheduler, per_group
+from twofold.optim.scheduler import LRScheduler, per_group, set_rate
 
 
 def _set_momentum(group: dict[str, Any], momentum: float) -> None:
@@ -84,7 +84,7 @@ class CyclicLR(LRScheduler):
         rates = per_group("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for rate, group in zip(rates, optimizer.param_groups, strict=True):
-                group["lr"] = rate
+                set_rate(group, rate)
         self.max_lrs = per_group("max_lr", optimizer, max_lr)
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up + down)

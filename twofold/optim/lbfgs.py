@@ -14,6 +14,7 @@ from twofold.optim.optimizer import Optimizer, parts_of, settings_of
 Tensor = _core.Tensor
 _cat = FUNCTIONS["cat"]
 _zeros = CREATION["zeros"]
+_SHORTEST = 1e-9  # of an interval that the line search divides further, times the largest change
 
 
 class LBFGS(Optimizer):
@@ -135,9 +136,7 @@ class LBFGS(Optimizer):
             return Point(step, loss, gradient, float(gradient.dot(direction)))
 
         largest = float(direction.abs().max())
-        return strong_wolfe(
-            evaluate, step, start, largest, group["tolerance_change"], group["max_eval"] - calls
-        )
+        return strong_wolfe(evaluate, step, start, largest, _SHORTEST, group["max_eval"] - calls)
 
     def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
         """Minus the gradient times the inverse of the curvature, as far as the stored differences tell it."""

@@ -13,7 +13,7 @@ from twofold.optim.cycles import CyclicLR as CyclicLR
 from twofold.optim.cycles import OneCycleLR as OneCycleLR
 from twofold.optim.optimizer import Optimizer
 from twofold.optim.plateau import ReduceLROnPlateau as ReduceLROnPlateau
-from twofold.optim.scheduler import LRScheduler
+from twofold.optim.scheduler import LRScheduler, set_rate
 
 _LRScheduler = LRScheduler
 
@@ -476,7 +476,7 @@ class SequentialLR(_Schedules):
         self.optimizer = optimizer
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         self.recursive_undo()
         first = self._schedulers[bisect_right(self._milestones, 0)]
         first._initial_step()
@@ -519,10 +519,10 @@ class ChainedScheduler(_Schedules):
         _check_schedules(type(self).__name__, schedulers, optimizer, " to be chained")
         self.optimizer = optimizer or schedulers[0].optimizer
         self._schedulers = list(schedulers)
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self.rates()
 
     def step(self) -> None:  # type: ignore[override]
         """Go on to the next epoch in all schedules."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self.rates()

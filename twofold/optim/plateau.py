@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from twofold.optim.optimizer import Optimizer
-from twofold.optim.scheduler import LRScheduler
+from twofold.optim.scheduler import LRScheduler, set_rate
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -53,13 +53,14 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold = threshold
         self.threshold_mode = threshold_mode
         self.cooldown = cooldown
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
         self.eps = eps
         self.last_epoch = 0
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
         self.best = math.inf if mode == "min" else -math.inf
-        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self._last_lr = self.rates()
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at a new value of the metric."""
@@ -77,13 +78,22 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self.rates()
 
     def _reduce(self) -> None:
+        count = len(self.optimizer.param_groups)
+        if len(self.min_lrs) != count:
+            if self.default_min_lr is None:
+                raise RuntimeError(
+                    f"The number of param groups in the `optimizer` ({count}) differs from when `ReduceLROnPlateau` "
+                    f"was initialized ({len(self.min_lrs)}). Set `min_lrs` to one value for each group."
+                )
+            self.min_lrs = [self.default_min_lr] * count
         for group, lowest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            rate = max(group["lr"] * self.factor, lowest)
-            if group["lr"] - rate > self.eps:
-                group["lr"] = rate
+            old = float(group["lr"])
+            rate = max(old * self.factor, lowest)
+            if old - rate > self.eps:
+                set_rate(group, rate)
 
     @property
     def in_cooldown(self) -> bool:

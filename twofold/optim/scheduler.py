@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from twofold import _core
 from twofold.optim.optimizer import Optimizer
 
 _TOO_EARLY = (
@@ -14,17 +15,30 @@ _TOO_EARLY = (
 )
 
 
+def _copied(rate: Any) -> Any:
+    """A rate, of a tensor a copy that keeps its value."""
+    return rate.detach().clone() if isinstance(rate, _core.Tensor) else rate
+
+
+def set_rate(group: dict[str, Any], rate: Any) -> None:
+    """Set the learning rate of a group; a tensor that holds it is written in place."""
+    if isinstance(group["lr"], _core.Tensor):
+        group["lr"].fill_(float(rate))
+    else:
+        group["lr"] = rate
+
+
 def per_group(name: str, optimizer: Optimizer, given: Any) -> list[Any]:
     """A setting for each group: one value for all, or a list with one for each."""
     count = len(optimizer.param_groups)
     if not isinstance(given, (list, tuple)):
-        return [given] * count
+        return [_copied(given) for _ in range(count)]
     if len(given) != count:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(given)} values, "
             f"param_groups has {count}."
         )
-    return list(given)
+    return [_copied(one) for one in given]
 
 
 class LRScheduler:
@@ -51,13 +65,13 @@ class LRScheduler:
         self.optimizer = optimizer
         for index, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{index}] when resuming "
                     f"scheduler with last_epoch >= 0"
                 )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._last_lr: list[float] = []
         self._initial_step()
@@ -74,8 +88,8 @@ class LRScheduler:
         self.last_epoch -= 1
 
     def rates(self) -> list[float]:
-        """The rates that the groups have now."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        """The rates that the groups have now; of tensors, copies."""
+        return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
@@ -100,7 +114,7 @@ class LRScheduler:
 
     def _set(self, rates: Sequence[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
+            set_rate(group, rate)
         self._last_lr = self.rates()
 
     def state_dict(self) -> dict[str, Any]:
