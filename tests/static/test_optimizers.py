@@ -151,3 +151,22 @@ def test_what_a_class_of_the_program_inherits(session):
     session.run(tf.global_variables_initializer())
     session.run([clipped, plain])
     assert session.run(w).tolist() == session.run(v).tolist()
+
+
+_LIMITS = [
+    ("Adagrad", {"initial_accumulator_value": 0.0}),
+    ("Ftrl", {"learning_rate_power": 0.5}),
+    ("Ftrl", {"initial_accumulator_value": -0.1}),
+    ("Ftrl", {"l1_regularization_strength": -0.1}),
+    ("Ftrl", {"l2_regularization_strength": -0.1}),
+    ("Ftrl", {"l2_shrinkage_regularization_strength": -0.1}),
+    ("ProximalAdagrad", {"initial_accumulator_value": 0.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "numbers"), _LIMITS)
+def test_numbers_that_make_no_rule_are_refused(name, numbers):
+    ((parameter, number),) = numbers.items()
+    with pytest.raises(ValueError, match=f"{parameter} must be .*: {number}, at .*test_optimizers.py"):
+        getattr(tf.train, f"{name}Optimizer")(0.1, **numbers)
+    assert tf.keras.optimizers.Adagrad(initial_accumulator_value=0.0)

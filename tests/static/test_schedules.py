@@ -135,3 +135,13 @@ def test_steps_of_optimizers(session, name):
         session.run(run)
         start = rule(start, start + 0.3, state)
         numpy.testing.assert_allclose(session.run(w), start, rtol=1e-4, atol=1e-6)
+
+
+def test_piecewise_constants_have_the_dtype_of_their_values(session):
+    step = tf.constant(5)
+    whole = train.piecewise_constant(step, [3, 9], [1, 10, 2])
+    assert whole.dtype is tf.int32 and session.run(whole) == 10
+    exact = train.piecewise_constant(step, [3, 9], [tf.constant(one, tf.float64) for one in (1.0, 0.1, 0.2)])
+    assert exact.dtype is tf.float64 and session.run(exact) == 0.1
+    with pytest.raises(ValueError, match="the same dtype, but got float32, int32"):
+        train.piecewise_constant(step, [3], [1.0, 2])

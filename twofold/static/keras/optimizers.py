@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from twofold.dtypes import int64
@@ -160,6 +160,7 @@ class RMSprop(_Keras, rules.RMSPropOptimizer):
 class Adagrad(_Keras, rules.AdagradOptimizer):
     """Adagrad that adds ``epsilon`` to the root."""
 
+    _limits: Mapping[str, str] = {"initial_accumulator_value": "positive or zero"}
     __init__ = _taking("Adagrad", learning_rate=0.001, initial_accumulator_value=0.1, epsilon=1e-7)
 
 

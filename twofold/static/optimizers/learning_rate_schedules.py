@@ -8,6 +8,7 @@ from typing import Any
 
 from twofold.dtypes import float32
 from twofold.ops.base import ops
+from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, define
 from twofold.static.api.signatures import defaults_of, with_parameters
 from twofold.static.graph.docstrings import example
@@ -89,21 +90,30 @@ def polynomial_decay(
 
 
 @importable
-def _piecewise(step: Any, limits: Any, found: Any) -> Any:
+def _piecewise(step: Any, limits: Any, found: Any, dtype: Any) -> Any:
     made: Any = found[-1]
     for limit, value in zip(reversed(limits), reversed(found[:-1])):
         made = ops.where(ops.less_equal(step, limit), value, made)
-    return ops.cast(made, float32)
+    return ops.cast(made, dtype)
 
 
 @example("tf.train.piecewise_constant(tf.constant(5), [3, 9], [1.0, 0.5, 0.1])", "0.5")
 def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Any:
-    """``values[k]`` up to and including ``boundaries[k]``, the last value after all; raises ValueError for counts."""
+    """``values[k]`` up to and including ``boundaries[k]``, the last value after all, in the dtype of the values.
+
+    Raises ValueError unless there is one value more than boundaries, and all values have the same dtype.
+    """
     if len(values) != len(boundaries) + 1:
         raise ValueError(
             f"piecewise_constant: {len(values)} values for {len(boundaries)} boundaries. Give one value more."
         )
-    given = {"limits": tuple(boundaries), "found": tuple(values)}
+    dtypes = [convert_to_tensor(value).dtype for value in values]
+    if any(dtype is not dtypes[0] for dtype in dtypes):
+        shown = ", ".join(dtype.name for dtype in dtypes)
+        raise ValueError(
+            f"piecewise_constant: Values must have elements all with the same dtype, but got {shown}, at {here()}."
+        )
+    given = {"limits": tuple(boundaries), "found": tuple(values), "dtype": dtypes[0].name}
     made = define(
         "PiecewiseConstant", _piecewise, (convert_to_tensor(x),), given, name or "PiecewiseConstant"
     )

@@ -80,6 +80,8 @@ class Optimizer:
     """The new values of a variable and its slots, from their values, the gradient and ``_numbers`` by name."""
     _first: Mapping[str, Any] = {}
     """The first values of the slots: numbers, or the names of parameters."""
+    _limits: Mapping[str, str] = {}
+    """By parameters what their numbers must be: a key of ``_SIGNS``."""
     _by_rows = True
     """Whether a table of which rows were looked up is changed in these rows alone, with their slots."""
 
@@ -97,6 +99,10 @@ class Optimizer:
 
     def _begin(self, **numbers: Any) -> None:
         """Take the parameters of ``taking``: what the slots begin with, and the numbers of the rule."""
+        for name, sign in self._limits.items():
+            number = numbers[name]
+            if isinstance(number, (int, float)) and not _SIGNS[sign](number):
+                raise ValueError(f"{type(self).__name__}: {name} must be {sign}: {number}, at {here()}.")
         firsts = {slot: numbers.get(value, value) for slot, value in type(self)._first.items()}
         self._numbers = {
             _NUMBERS.get(name, name): value
@@ -339,6 +345,12 @@ _NUMBERS = {
     "l2_shrinkage_regularization_strength": "shrinkage",
 }
 """What rules call parameters."""
+
+_SIGNS: Mapping[str, Callable[[float], bool]] = {
+    "positive": lambda number: number > 0,
+    "positive or zero": lambda number: number >= 0,
+    "negative or zero": lambda number: number <= 0,
+}
 
 
 def taking(**parameters: Any) -> Callable[..., None]:

@@ -9,7 +9,6 @@ from typing import Any
 from twofold.dtypes import float32, float64, int64
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
-from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, constant, define
 from twofold.static.api.signatures import REQUIRED
 from twofold.static.graph import context
@@ -191,6 +190,7 @@ class AdagradOptimizer(Optimizer):
 
     _type, _rule = "ApplyAdagrad", staticmethod(_adagrad)
     _first = {"accumulator": "initial_accumulator_value"}
+    _limits: Mapping[str, str] = {"initial_accumulator_value": "positive"}
     _by_rows = False  # a gradient of 0 moves nothing anyway
     __init__ = taking(
         learning_rate=REQUIRED, initial_accumulator_value=0.1, use_locking=False, name="Adagrad"
@@ -218,15 +218,12 @@ class AdagradDAOptimizer(Optimizer):
     _type, _rule = "ApplyAdagradDA", staticmethod(_adagrad_da)
     _squares = "initial_gradient_squared_accumulator_value"
     _first = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": _squares}
+    _limits: Mapping[str, str] = {_squares: "positive"}
     _own = {"learning_rate": REQUIRED, "global_step": REQUIRED, _squares: 0.1, **_PENALTIES}
     __init__ = taking(**_own, use_locking=False, name="AdagradDA")
 
     def _begin(self, **numbers: Any) -> None:
-        self._step, first = numbers.pop("global_step"), numbers[self._squares]
-        if first <= 0:
-            raise ValueError(
-                f"AdagradDAOptimizer: {self._squares} is {first}, at {here()}. Give a positive number."
-            )
+        self._step = numbers.pop("global_step")
         super()._begin(**numbers)
 
     def _prepare(self) -> None:
@@ -321,6 +318,7 @@ class ProximalAdagradOptimizer(Optimizer):
 
     _type, _rule = "ApplyProximalAdagrad", staticmethod(_proximal_adagrad)
     _first = {"accumulator": "initial_accumulator_value"}
+    _limits: Mapping[str, str] = {"initial_accumulator_value": "positive"}
     _own = {"learning_rate": REQUIRED, "initial_accumulator_value": 0.1, **_PENALTIES}
     __init__ = taking(**_own, use_locking=False, name="ProximalAdagrad")
 
@@ -346,9 +344,14 @@ class FtrlOptimizer(Optimizer):
 
     _type, _rule = "ApplyFtrl", staticmethod(_ftrl)
     _first = {"accum": "initial_accumulator_value", "linear": 0.0}
+    _shrinkage = "l2_shrinkage_regularization_strength"
+    _limits: Mapping[str, str] = {
+        "learning_rate_power": "negative or zero",
+        **dict.fromkeys(("initial_accumulator_value", *_PENALTIES, _shrinkage), "positive or zero"),
+    }
     _own = {"learning_rate": REQUIRED, "learning_rate_power": -0.5, "initial_accumulator_value": 0.1}
     _shared = {"use_locking": False, "name": "Ftrl", "accum_name": None, "linear_name": None}
-    __init__ = taking(**_own, **_PENALTIES, **_shared, l2_shrinkage_regularization_strength=0.0)
+    __init__ = taking(**_own, **_PENALTIES, **_shared, **{_shrinkage: 0.0})
 
     def _begin(self, **numbers: Any) -> None:
         self._labels = {slot: numbers.pop(f"{slot}_name") or self._name for slot in ("accum", "linear")}
