@@ -61,3 +61,13 @@ def test_a_generator_without_gradients_returns_a_value():
 def test_set_grad_enabled_as_a_decorator_changes_nothing_outside():
     function = torch.set_grad_enabled(False)(torch.is_grad_enabled)
     assert torch.is_grad_enabled() and not function()
+
+
+def test_leaving_inference_mode_inside_of_it_records_gradients():
+    x = torch.tensor(2.0, requires_grad=True)
+    for outer in (torch.inference_mode(), torch.no_grad()):
+        with outer:
+            with torch.inference_mode(False):
+                y = x * x
+            assert y.requires_grad and not torch.is_grad_enabled()
+        assert torch.autograd.grad(y, x)[0].item() == 4.0

@@ -104,7 +104,7 @@ class enable_grad(_GradientMode):
 
 
 class inference_mode(_GradientMode):
-    """As ``no_grad``; ``inference_mode(False)`` does nothing.
+    """As ``no_grad``; ``inference_mode(False)`` as ``enable_grad``.
 
     >>> import twofold as torch
     >>> x = torch.tensor(2.0, requires_grad=True)
@@ -115,7 +115,7 @@ class inference_mode(_GradientMode):
     """
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
-        super().__init__(not mode and _core.grad_enabled())
+        super().__init__(not mode)
         self.mode = bool(mode)
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
