@@ -291,3 +291,11 @@ def test_functions_take_weights_with_a_projection_and_without_biases() -> None:
     params = [layer.weight_ih_l0, layer.weight_hh_l0, layer.weight_hr_l0]
     output, _, _ = torch.lstm(x, (h, c), params, False, 1, 0.0, False, False, False)
     assert torch.equal(output, layer(x)[0])
+
+
+@pytest.mark.parametrize("name", ["half", "float", "double", "char", "short", "int", "long", "byte"])
+def test_packed_sequences_in_other_dtypes(name: str) -> None:
+    packed = rnn.pack_sequence([torch.tensor([1.0, 2.0]), torch.tensor([3.0])])
+    made = getattr(packed, name)()
+    assert made.data.dtype is getattr(packed.data, name)().dtype and made.data.tolist() == [1.0, 3.0, 2.0]
+    assert made.batch_sizes is packed.batch_sizes and not made.is_pinned()

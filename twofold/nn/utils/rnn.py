@@ -76,11 +76,39 @@ class PackedSequence(_Packed):
 
     def double(self) -> PackedSequence:
         """The same in float64."""
-        return self.to("float64")
+        return self.to(dtype="float64")
 
     def float(self) -> PackedSequence:
         """The same in float32."""
-        return self.to("float32")
+        return self.to(dtype="float32")
+
+    def half(self) -> PackedSequence:
+        """The same in float16."""
+        return self.to(dtype="float16")
+
+    def long(self) -> PackedSequence:
+        """The same in int64."""
+        return self.to(dtype="int64")
+
+    def int(self) -> PackedSequence:
+        """The same in int32."""
+        return self.to(dtype="int32")
+
+    def short(self) -> PackedSequence:
+        """The same in int16."""
+        return self.to(dtype="int16")
+
+    def char(self) -> PackedSequence:
+        """The same in int8."""
+        return self.to(dtype="int8")
+
+    def byte(self) -> PackedSequence:
+        """The same in uint8."""
+        return self.to(dtype="uint8")
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Raises RuntimeError: there is no such device."""
+        return self.to(*(args or ("cuda",)), **kwargs)
 
     def cpu(self) -> PackedSequence:
         """The same packed sequence."""
@@ -92,6 +120,10 @@ class PackedSequence(_Packed):
 
     @property
     def is_cuda(self) -> bool:
+        """Always False."""
+        return False
+
+    def is_pinned(self) -> bool:
         """Always False."""
         return False
 
