@@ -401,3 +401,18 @@ def test_members_by_a_function_of_the_program():
     assert [
         name for name, _ in net._named_members(lambda module: module._parameters.items(), "net", False)
     ] == []
+
+
+def test_conversions_to_and_from_complex_numbers():
+    module = nn.Linear(1, 1).to(torch.complex64)
+    assert module.weight.dtype is module.bias.dtype is torch.complex64
+    assert module.double().weight.dtype is torch.complex64
+    assert module.to(torch.complex128).weight.dtype is torch.complex128
+    with pytest.raises(TypeError, match="floating point or complex"):
+        module.to(torch.int64)
+
+
+def test_numbers_that_old_checkpoints_hold_with_an_axis_are_loaded():
+    module = nn.BatchNorm1d(1)
+    module.load_state_dict({**module.state_dict(), "num_batches_tracked": torch.tensor([3])})
+    assert module.num_batches_tracked.shape == () and module.num_batches_tracked.item() == 3

@@ -392,7 +392,7 @@ class Module(Hooked):
         non_blocking: bool = False,
         memory_format: Any = None,
     ) -> M:
-        """Convert all floating parameters and buffers to a dtype.
+        """Convert all floating and complex parameters and buffers to a dtype.
 
         ``non_blocking`` has no effect, as there is one device, nor has ``memory_format``: parameters stay in
         row-major order, and no value depends on it.
@@ -410,28 +410,28 @@ class Module(Hooked):
         if dtype is None:
             return self
         wanted = as_dtype(dtype)
-        if wanted.kind != "f":
+        if wanted.kind not in "fc":
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired "
                 f"dtype={wanted!r}"
             )
-        return self._apply(lambda tensor: tensor.to(wanted) if tensor.dtype.kind == "f" else tensor)
+        return self._apply(lambda tensor: tensor.to(wanted) if tensor.dtype.kind in "fc" else tensor)
 
     def float(self: M) -> M:
         """Convert to float32."""
-        return self.to(float32)
+        return self._apply(lambda tensor: tensor.to(float32) if tensor.is_floating_point() else tensor)
 
     def double(self: M) -> M:
         """Convert to float64."""
-        return self.to(float64)
+        return self._apply(lambda tensor: tensor.to(float64) if tensor.is_floating_point() else tensor)
 
     def half(self: M) -> M:
         """Convert to float16."""
-        return self.to(float16)
+        return self._apply(lambda tensor: tensor.to(float16) if tensor.is_floating_point() else tensor)
 
     def bfloat16(self: M) -> M:
         """Convert to bfloat16."""
-        return self.to(bfloat16)
+        return self._apply(lambda tensor: tensor.to(bfloat16) if tensor.is_floating_point() else tensor)
 
     def type(self: M, dst_type: Any) -> M:
         """Convert all parameters and buffers to a dtype."""

@@ -159,6 +159,8 @@ def _load_member(module: Any, name: str, member: Tensor, given: Any, key: str, a
             f"object from checkpoint "
             f"but received {type(given)}"
         )
+    if member.ndim == 0 and given.ndim == 1 and len(given):
+        given = given[0]  # a number that versions before 0.4 saved with one axis
     if tuple(given.shape) != tuple(member.shape):
         return (
             f"size mismatch for {key}: copying a param with shape {_size(given)} from checkpoint, "
