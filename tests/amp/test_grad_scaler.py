@@ -184,3 +184,11 @@ def test_disabled() -> None:
 def test_names() -> None:
     assert torch.GradScaler is torch.amp.GradScaler
     assert [state.name for state in OptState] == ["READY", "UNSCALED", "STEPPED"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_losses_without_axes_are_scaled_in_float32(dtype: Any) -> None:
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
+    scaled = scaler.scale(torch.tensor(1.5, dtype=dtype))
+    assert scaled.dtype is torch.float32 and scaled.item() == 1.5 * 2**20
+    assert scaler.scale(torch.ones(2, dtype=dtype)).dtype is dtype

@@ -211,3 +211,9 @@ ERRORS = [
 def test_errors(call: Any, text: str) -> None:
     with pytest.raises((ValueError, TypeError, RuntimeError), match=re.escape(text)):
         call()
+
+
+def test_a_uniform_generalised_pareto_distribution_has_the_same_density_at_its_end() -> None:
+    made = d.GeneralizedPareto(torch.tensor(1.0), torch.tensor(2.0), torch.tensor(-1.0))
+    found = made.log_prob(torch.tensor([1.0, 2.0, 3.0]))
+    numpy.testing.assert_allclose(found.numpy(), [-numpy.log(2)] * 3, rtol=1e-6)

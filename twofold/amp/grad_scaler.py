@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import float16
+from twofold.dtypes import bfloat16, float16
 
 Tensor = _core.Tensor
 _FIX = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
@@ -110,7 +110,7 @@ class GradScaler:
             if self._scale is None:
                 self._scale = self._init_scale
             # a loss without axes is wide enough for the factor, as in PyTorch
-            wide = outputs.ndim == 0 and outputs.dtype is float16
+            wide = outputs.ndim == 0 and outputs.dtype in (float16, bfloat16)
             return (outputs.float() if wide else outputs) * self._scale
         if isinstance(outputs, Iterable):
             found = map(self.scale, outputs)

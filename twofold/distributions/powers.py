@@ -115,7 +115,9 @@ class GeneralizedPareto(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return -self.scale.log() - (1 + self.concentration) * self._wait(value)
+        wait, rest = self._wait(value), 1 + self.concentration
+        at_end = (rest == 0) & (wait == math.inf)  # of the uniform distribution, whose density is constant
+        return -self.scale.log() - where(at_end, 0.0, rest * wait)
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
