@@ -72,11 +72,62 @@ ValueRef in_memory_of(PyTensor* tensor, Value* value, bool data) {
 }
 
 void make_alias(PyTensor* tensor, PyTensor* shown, bool data) {
-  tensor->view = new_view(shown, nullptr, nullptr, PyTuple_New(0));
-  tensor->view->data = data;
+  if (shown->view) follow_storage(shown->view);  // freeing what the tensor held may have run Python code
+  View* const made = new_view(shown, nullptr, nullptr, PyTuple_New(0));
+  made->data = data;
+  if (View* const before = std::exchange(tensor->view, made)) release_view(before);
+}
+
+// Frees a chain of handles that hold storages which nothing shows any longer.
+void release_former(PyTensor* former) {
+  while (former) {
+    PyTensor* const next = std::exchange(former->former, nullptr);
+    Py_DECREF(reinterpret_cast<PyObject*>(former));
+    former = next;
+  }
 }
 
 }  // namespace
+
+bool leave_storage(PyTensor* tensor) {
+  PyTensor* unused = nullptr;  // freed last: what runs then, such as a finaliser of a hook, may have the tensor leave this storage, too
+  for (PyTensor** link = &tensor->former; *link;) {
+    PyTensor* const left = *link;
+    if (left->views) {
+      link = &left->former;
+    } else {
+      *link = std::exchange(left->former, unused);
+      unused = left;
+    }
+  }
+  View* view = nullptr;
+  if (tensor->views) {
+    auto* left = reinterpret_cast<PyTensor*>(wrap(share(tensor->value)));
+    if (!left) {
+      release_former(unused);
+      return false;
+    }
+    left->version = tensor->version;
+    left->epoch = tensor->epoch;
+    left->views = std::exchange(tensor->views, 0);
+    left->view = std::exchange(tensor->view, nullptr);
+    left->silent = tensor->silent;
+    left->storage = std::exchange(tensor->storage, nullptr);
+    left->detached = tensor->detached;
+    left->former = tensor->former;
+    tensor->former = left;
+  } else {
+    view = std::exchange(tensor->view, nullptr);
+  }
+  Storage* const storage = std::exchange(tensor->storage, nullptr);
+  ++tensor->epoch;
+  ++tensor->version;
+  ++tensor->silent;
+  if (view) release_view(view);
+  if (storage) release_storage(storage);
+  release_former(unused);
+  return true;
+}
 
 ValueRef value_in_memory(Type* type, const char* from, const Layout& layout) try {
   ValueRef value(new_value(type));

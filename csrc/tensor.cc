@@ -117,38 +117,6 @@ View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject
   return view;
 }
 
-bool leave_storage(PyTensor* tensor) {
-  for (PyTensor** link = &tensor->former; *link;) {
-    PyTensor* left = *link;
-    if (left->views) {
-      link = &left->former;
-    } else {
-      *link = std::exchange(left->former, nullptr);
-      Py_DECREF(reinterpret_cast<PyObject*>(left));
-    }
-  }
-  if (tensor->views) {
-    auto* left = reinterpret_cast<PyTensor*>(wrap(share(tensor->value)));
-    if (!left) return false;
-    left->version = tensor->version;
-    left->epoch = tensor->epoch;
-    left->views = std::exchange(tensor->views, 0);
-    left->view = std::exchange(tensor->view, nullptr);
-    left->silent = tensor->silent;
-    left->storage = std::exchange(tensor->storage, nullptr);
-    left->detached = tensor->detached;
-    left->former = tensor->former;
-    tensor->former = left;
-  } else if (View* view = std::exchange(tensor->view, nullptr)) {
-    release_view(view);
-  }
-  if (Storage* storage = std::exchange(tensor->storage, nullptr)) release_storage(storage);
-  ++tensor->epoch;
-  ++tensor->version;
-  ++tensor->silent;
-  return true;
-}
-
 void follow_storage(View* view) {
   if (!is_left_behind(view)) return;
   PyTensor* root = holder(view->root, view->epoch);
