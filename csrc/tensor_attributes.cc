@@ -386,6 +386,12 @@ int set_dict(PyObject* self, PyObject* dict, void*) {
   return status;
 }
 
+PyObject* get_retains_grad(PyObject* self, void*) {
+  const UsedValue value(current_value(as_tensor(self)));
+  const GradientSlot* slot = value ? Recorder::watched(value) : nullptr;
+  return value ? PyBool_FromLong(slot && slot->retains && !value->is_leaf) : nullptr;
+}
+
 PyObject* slot_object(PyObject* self, PyObject* flag) {
   const UsedValue value(current_value(as_tensor(self)));
   if (!value) return nullptr;
@@ -554,6 +560,7 @@ PyGetSetDef tensor_attributes[] = {
     {"_sparse_grad", spoiling<get_sparse_grad>, spoiling<set_sparse_grad>, "Whether `.grad` of this leaf is shown by its rows.", nullptr},
     {"requires_grad", spoiling<get_requires_grad>, spoiling<set_requires_grad>, "Whether gradients flow to this tensor.", nullptr},
     {"is_leaf", spoiling<get_is_leaf>, nullptr, "Whether this tensor was made by the user.", nullptr},
+    {"retains_grad", spoiling<get_retains_grad>, nullptr, "Whether retain_grad keeps the gradient of this tensor.", nullptr},
     {"_version", spoiling<get_version>, nullptr, "Counts in-place changes.", nullptr},
     {"_base", guarded<get_base>, nullptr, "The tensor whose storage a view shows, or None.", nullptr},
     {"_view", spoiling<get_view>, nullptr, "(parent, op or None, attributes, further inputs) of a view, or None.", nullptr},

@@ -22,6 +22,7 @@ class Tensor(TensorMethods):
     _sparse_grad: bool
     requires_grad: bool
     is_leaf: bool
+    retains_grad: bool
     data: Tensor
     T: Tensor
     mT: Tensor

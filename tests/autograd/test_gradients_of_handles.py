@@ -247,3 +247,14 @@ def test_a_kept_gradient_that_later_gradients_read_is_not_written_to():
     for _ in range(2):
         assert torch.autograd.grad(total, w, retain_graph=True)[0].tolist() == expected
     assert kept.tolist() == first != hidden.grad.tolist()
+
+
+def test_whether_a_gradient_is_retained():
+    x = torch.tensor(3.0, requires_grad=True)
+    y, z = x * 2, x * 3
+    y.retain_grad()
+    x.retain_grad()
+    found = (x.retains_grad, y.retains_grad, z.retains_grad, y.detach().retains_grad)
+    assert found == (False, True, False, False)
+    y.mul_(2)
+    assert y.retains_grad and not torch.ones(1).retains_grad

@@ -227,7 +227,7 @@ class Optimizer(Hooked):
                     f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}. "
                     "Give tensors, or dicts with tensors as 'params'."
                 )
-            if not param.is_leaf:
+            if not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(params)) != len(params):
             warnings.warn(
