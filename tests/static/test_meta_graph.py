@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 import twofold.static as tf
+from twofold.static.python.framework import ops
 
 X = numpy.random.default_rng(0).standard_normal((6, 8, 8, 1)).astype("f")
 Y = numpy.array([0, 1, 2, 0, 1, 2], "int32")
@@ -180,3 +181,22 @@ def test_inputs_that_no_node_has():
         pytest.raises(ValueError, match=r"not found in graph_def: \['zz'\].*test_meta"),
     ):
         tf.train.import_meta_graph(message, input_map={"x": tf.constant(1.0), "zz": tf.constant(2.0)})
+
+
+def test_values_of_a_registered_collection_are_written_and_read_by_its_functions():
+    ops.register_proto_function(
+        "pairs",
+        tf.train.Int64List,
+        lambda pair, export_scope=None: tf.train.Int64List(value=pair) if pair[0] else None,
+        lambda held, import_scope=None: (tuple(held.value), import_scope),
+    )
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="x")
+        for pair in ((1, 2), (0, 5), (3, 4)):
+            graph.add_to_collection("pairs", pair)
+        message = tf.train.export_meta_graph()
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(message, import_scope="inner")
+        assert graph.get_collection("pairs") == [((1, 2), "inner"), ((3, 4), "inner")]
+    with pytest.raises(KeyError, match="registered already"):
+        ops.register_proto_function("pairs")

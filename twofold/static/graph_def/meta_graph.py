@@ -13,6 +13,11 @@ from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import refuse
+from twofold.static.graph.collection_messages import (
+    get_collection_proto_type,
+    get_from_proto_function,
+    get_to_proto_function,
+)
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, Operation, get_default_graph, name_of, owner_of
 from twofold.static.graph_def.importer import Importer
@@ -117,7 +122,13 @@ def _enter(message: MetaGraphDef, key: str, value: Any) -> None:
     """Put a value of a collection in the message, if there is a kind of message for it."""
     kind: str
     content: Any
-    if isinstance(value, Variable):
+    written = get_to_proto_function(key)
+    if written is not None:
+        described = written(value, export_scope=None)
+        if described is None:
+            return
+        kind, content = "bytes_list", described.SerializeToString()
+    elif isinstance(value, Variable):
         kind, content = "bytes_list", _described(value).SerializeToString()
     elif isinstance(value, Operation):
         kind, content = "node_list", value.name
@@ -240,8 +251,12 @@ def enter_meta_graph(
     found: dict[str, Variable] = {}
     for key, held in message.collection_def.items():
         kind = held.WhichOneof("kind")
+        read = get_from_proto_function(key) if kind == "bytes_list" else None
         for value in getattr(held, kind).value if kind else ():
-            made = _value_of(importer, kind, value, found)
+            if read is None:
+                made = _value_of(importer, kind, value, found)
+            else:
+                made = read(get_collection_proto_type(key).FromString(value), import_scope=prefix or None)
             if made is not None:
                 graph.add_to_collection(key, made)
     saver = message.saver if message.HasField("saver") else message.saver_def
