@@ -220,3 +220,11 @@ def test_what_changes_nothing_the_second_time_is_computed_once():
         [tensor_type(float32, (3,))], [ops.relu(ops.relu(input_node(0, tensor_type(float32, (3,)))))]
     )
     assert [node.op.name for node in canonicalize(graph).nodes()] == ["input", "relu"]
+
+
+def test_a_negative_zero_is_no_zero_of_a_rule() -> None:
+    graph = build(lambda x: ops.multiply(x, 2.0) - constant(-0.0, float32), (float32, (3,)))
+    arrays = [numpy.array([-0.0, 0.0, 1.5], "f")]
+    check_bits(graph, arrays)
+    (found,) = run_program(compiler.compile_graph(graph), arrays)
+    assert not numpy.signbit(found).any()

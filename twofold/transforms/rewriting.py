@@ -7,6 +7,7 @@ any node; a constant matches an equal constant, however it is broadcast.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from twofold.dtypes import DType, float32
 from twofold.ir.bind import input_node, is_constant, is_input
@@ -58,13 +59,20 @@ def _matches(pattern: Node, node: Node, bindings: dict[int, Node]) -> bool:
         return bindings.setdefault(pattern.attrs[0], node) is node
     if is_constant(pattern):
         node = below_views(node)
-        return node.op is pattern.op and node.attrs[0] == pattern.attrs[0]
+        return node.op is pattern.op and _is_same(node.attrs[0], pattern.attrs[0])
     node = below(node, lambda view: view.op is not pattern.op and is_identity(view))
     if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
         return False
     if node.attrs != pattern.attrs and not isinstance(node.op, ElementwiseOp):
         return False
     return all(_matches(operand, value, bindings) for operand, value in zip(pattern.inputs, node.inputs))
+
+
+def _is_same(value: Any, wanted: Any) -> bool:
+    """Whether a constant has the value of a pattern, and its sign where that is a zero: ``x - -0.0`` is not ``x``."""
+    return bool(value == wanted) and (
+        bool(wanted) or str(value).startswith("-") == str(wanted).startswith("-")
+    )
 
 
 def by_operation(rules: Iterable[Rule]) -> dict[Op, list[Rewrite]]:
