@@ -461,6 +461,4 @@ def install() -> None:
     if "batches" in config.log:
         _core.set_hook("log_batches", _late("log_batches", "twofold.compiler.log"))
     _core.set_package_directory(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
-    _core.set_threads(config.threads)
-    _core.set_tier(config.tier)
     install_methods()
