@@ -93,9 +93,8 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
   if (as_tensor(self)->detached && !own_value(as_tensor(self))) return -1;
   Py_XINCREF(gradient);
   GradientSlot* slot = slot_of(as_tensor(self)->value);
-  PyObject* old = std::exchange(slot->gradient, gradient);
-  Py_XDECREF(old);
   slot->sparse = false;
+  const Owned old(std::exchange(slot->gradient, gradient));  // freed last: its finaliser may free the slot
   return 0;
 }
 

@@ -285,7 +285,7 @@ def is_tensor(obj: Any) -> builtins.bool:
 
 
 def set_num_threads(count: builtins.int) -> None:
-    """Set how many threads kernels may use; results do not depend on it.
+    """Set how many threads kernels may use; results do not depend on it. Raises RuntimeError below 1.
 
     >>> import twofold as torch
     >>> count = torch.get_num_threads()
@@ -294,6 +294,8 @@ def set_num_threads(count: builtins.int) -> None:
     1
     >>> torch.set_num_threads(count)
     """
+    if count < 1:
+        raise RuntimeError(f"set_num_threads expects a positive integer, but got {count}. Use 1 or more.")
     _core.set_threads(count)
 
 

@@ -45,3 +45,10 @@ def test_wrong_settings_raise(name: str, value: object) -> None:
 def test_a_setting_that_does_not_exist_raises() -> None:
     with pytest.raises(AttributeError):
         config.tyre = "fused"  # type: ignore[attr-defined]
+
+
+def test_no_threads_raise() -> None:
+    before = torch.get_num_threads()
+    with pytest.raises(RuntimeError, match="positive integer"):
+        torch.set_num_threads(0)
+    assert torch.get_num_threads() == before
