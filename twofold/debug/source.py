@@ -153,7 +153,7 @@ def repetitions_around(site: Site) -> list[ast.AST]:
     node: Any = position_of(site).expression
     found: list[ast.AST] = []
     while node is not None and not isinstance(node, _FUNCTIONS):
-        if isinstance(node, ast.comprehension) and below is node.iter and above[node].generators[0] is node:  # type: ignore[attr-defined]
+        if isinstance(node, ast.comprehension) and below is node.iter and above[node].generators[0] is node:
             node = above[node]  # what it goes over is computed once
         elif node in loops or isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
             found.append(node)
