@@ -387,8 +387,9 @@ int set_dict(PyObject* self, PyObject* dict, void*) {
 
 PyObject* get_retains_grad(PyObject* self, void*) {
   const UsedValue value(current_value(as_tensor(self)));
-  const GradientSlot* slot = value ? Recorder::watched(value) : nullptr;
-  return value ? PyBool_FromLong(slot && slot->retains && !value->is_leaf) : nullptr;
+  if (!value) return nullptr;
+  const GradientSlot* slot = Recorder::watched(value);
+  return PyBool_FromLong(slot && slot->retains && !value->is_leaf && flows(as_tensor(self)));
 }
 
 PyObject* slot_object(PyObject* self, PyObject* flag) {
