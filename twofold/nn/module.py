@@ -419,19 +419,19 @@ class Module(Hooked):
 
     def float(self: M) -> M:
         """Convert to float32."""
-        return self._apply(lambda tensor: tensor.to(float32) if tensor.is_floating_point() else tensor)
+        return self._apply(lambda tensor: tensor.to(float32) if tensor.dtype.kind == "f" else tensor)
 
     def double(self: M) -> M:
         """Convert to float64."""
-        return self._apply(lambda tensor: tensor.to(float64) if tensor.is_floating_point() else tensor)
+        return self._apply(lambda tensor: tensor.to(float64) if tensor.dtype.kind == "f" else tensor)
 
     def half(self: M) -> M:
         """Convert to float16."""
-        return self._apply(lambda tensor: tensor.to(float16) if tensor.is_floating_point() else tensor)
+        return self._apply(lambda tensor: tensor.to(float16) if tensor.dtype.kind == "f" else tensor)
 
     def bfloat16(self: M) -> M:
         """Convert to bfloat16."""
-        return self._apply(lambda tensor: tensor.to(bfloat16) if tensor.is_floating_point() else tensor)
+        return self._apply(lambda tensor: tensor.to(bfloat16) if tensor.dtype.kind == "f" else tensor)
 
     def type(self: M, dst_type: Any) -> M:
         """Convert all parameters and buffers to a dtype."""

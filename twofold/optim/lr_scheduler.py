@@ -13,7 +13,8 @@ from twofold.optim.cycles import CyclicLR as CyclicLR
 from twofold.optim.cycles import OneCycleLR as OneCycleLR
 from twofold.optim.optimizer import Optimizer
 from twofold.optim.plateau import ReduceLROnPlateau as ReduceLROnPlateau
-from twofold.optim.scheduler import LRScheduler, set_rate
+from twofold.optim.scheduler import LRScheduler
+from twofold.optim.scheduler import set_rate as _set_rate
 
 _LRScheduler = LRScheduler
 
@@ -476,7 +477,7 @@ class SequentialLR(_Schedules):
         self.optimizer = optimizer
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
-            set_rate(group, group["initial_lr"])
+            _set_rate(group, group["initial_lr"])
         self.recursive_undo()
         first = self._schedulers[bisect_right(self._milestones, 0)]
         first._initial_step()

@@ -452,7 +452,7 @@ def test_few_rows_read_a_large_matrix_in_long_runs(m: int) -> None:
 
     def product(n: int, k: int) -> tuple[dict[str, int], list[int]]:
         operands = Operand(0, k, 1), Operand(0, n, 1), Operand(0, n, 1)
-        plan = plan_matmul(MatmulProblem(1, m, n, k, *operands, dtypes.float32))
+        plan = plan_matmul(MatmulProblem(1, m, n, k, *operands, dtypes.float32), vector_bits=512)
         return dict(zip(PARAMS, plan.calls[-1].params, strict=True)), plan.scratch_bytes
 
     numbers, scratch = product(2048, 2048)

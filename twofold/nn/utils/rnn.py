@@ -106,9 +106,9 @@ class PackedSequence(_Packed):
         """The same in uint8."""
         return self.to(dtype="uint8")
 
-    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def cuda(self, device: Any = "cuda", non_blocking: bool = False) -> PackedSequence:
         """Raises RuntimeError: there is no such device."""
-        return self.to(*(args or ("cuda",)), **kwargs)
+        return self.to(device, non_blocking=non_blocking)
 
     def cpu(self) -> PackedSequence:
         """The same packed sequence."""
