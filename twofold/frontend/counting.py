@@ -122,9 +122,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise ArgumentError(f"minlength {minlength}", "Use 0 or more.")
     if weights is not None and tuple(weights.shape) != numbers.shape:
         raise ShapeError(f"weights of shape {tuple(weights.shape)}", "Give one weight per number.")
-    if weights is None or not len(
-        numbers
-    ):  # where there are no numbers, PyTorch counts as if no weights were given
+    # where there are no numbers, PyTorch counts as if no weights were given
+    if weights is None or not len(numbers):
         return _lift(numpy.bincount(numbers, minlength=minlength).astype(numpy.int64, copy=False))
     dtype = weights.dtype.numpy if weights.dtype.kind == "f" else float64.numpy
     sums = numpy.zeros(max(int(numbers.max()) + 1, minlength), dtype)

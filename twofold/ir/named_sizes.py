@@ -64,9 +64,8 @@ class NamedSizes(Recording):
         self._names: dict[int, int] = {}
         self._by_name: dict[int, Symbol] = {}
         self._positions: dict[int, frozenset[int]] = {}
-        self._apart: set[int] = (
-            set()
-        )  # positions of sizes that are symbols of their own, whatever they are equal to
+        # positions of sizes that are symbols of their own, whatever they are equal to
+        self._apart: set[int] = set()
         self.operands: list[tuple[Any, Symbol]] = []
         """Placeholders of sizes, with their symbols."""
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from twofold import _core
-from twofold.dtypes import as_dtype, bfloat16, float16, float32, float64
+from twofold.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from twofold.frontend.function import check_compile_options
 from twofold.frontend.options import check_device
 from twofold.frontend.purity import stateful
@@ -417,21 +417,25 @@ class Module(Hooked):
             )
         return self._apply(lambda tensor: tensor.to(wanted) if tensor.dtype.kind in "fc" else tensor)
 
+    def _with_floats(self: M, dtype: DType) -> M:
+        """Convert floating parameters and buffers; complex ones stay."""
+        return self._apply(lambda tensor: tensor.to(dtype) if tensor.dtype.kind == "f" else tensor)
+
     def float(self: M) -> M:
         """Convert to float32."""
-        return self._apply(lambda tensor: tensor.to(float32) if tensor.dtype.kind == "f" else tensor)
+        return self._with_floats(float32)
 
     def double(self: M) -> M:
         """Convert to float64."""
-        return self._apply(lambda tensor: tensor.to(float64) if tensor.dtype.kind == "f" else tensor)
+        return self._with_floats(float64)
 
     def half(self: M) -> M:
         """Convert to float16."""
-        return self._apply(lambda tensor: tensor.to(float16) if tensor.dtype.kind == "f" else tensor)
+        return self._with_floats(float16)
 
     def bfloat16(self: M) -> M:
         """Convert to bfloat16."""
-        return self._apply(lambda tensor: tensor.to(bfloat16) if tensor.dtype.kind == "f" else tensor)
+        return self._with_floats(bfloat16)
 
     def type(self: M, dst_type: Any) -> M:
         """Convert all parameters and buffers to a dtype."""

@@ -189,9 +189,8 @@ class GradientTape:
         sizes = y.type_.shape
         elements = numpy.broadcast_to(numpy.arange(prod(sizes[across:])).reshape(sizes[across:]), sizes)
         found = []
-        for k in range(
-            max(1, prod(sizes[across:]))
-        ):  # without elements one pass says what there is a path to
+        # without elements one pass says what there is a path to
+        for k in range(max(1, prod(sizes[across:]))):
             seed = ops.cast(_core.from_array(elements == k, False), y.dtype)
             found.append(self._gradient(y, sources, seed, unconnected))
         return found

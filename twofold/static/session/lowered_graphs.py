@@ -161,9 +161,8 @@ class DeclaredGraphs:
         self._open: list[DeclaredGraph] = []
         self._of_one_size: list[DeclaredGraph] = []
         self._last: dict[Axis, int] = {}  # the open sizes of the last graphs that were declared for all sizes
-        self._apart: set[Axis] = (
-            set()
-        )  # those that were equal to another one in one declaration and not in the next
+        # those that were equal to another one in one declaration and not in the next
+        self._apart: set[Axis] = set()
 
     def for_all_sizes(
         self, subgraph: Subgraph, kept: Sequence[Source], inputs: Sequence[Input]
