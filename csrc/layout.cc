@@ -99,9 +99,9 @@ class Step {
   explicit Step(PyTensor* tensor)
       : view_(tensor->view), tensor_(tensor), type_(tensor->value->type), held_(parent_of(view_)), source_type_(parent()->value->type) {}
 
-  // How the view shows its parent; null with an error set, or if its handle or its parent was given other storage meanwhile.
-  const ViewedLayout* viewed() {
-    const Layout* source = layout_of(parent());
+  // How the view shows its parent, of the layout `source`; null with an error set, or if its handle or its parent was given other
+  // storage meanwhile.
+  const ViewedLayout* viewed(const Layout* source) {
     if (!source || !is_valid()) return nullptr;
     return viewed_layout(view_->operation, view_->attributes, source_type_, source, rest(), type_);
   }
@@ -127,24 +127,25 @@ class Step {
 }  // namespace
 
 const Layout* layout_of(PyTensor* tensor) {
-  for (;;) {
-    if (!tensor->view) return row_major_layout(tensor->value->type);
-    if (tensor->view->layout) return tensor->view->layout;
-    Step step(tensor);
-    if (!step.view()->operation) {
-      const Layout* source = layout_of(step.parent());
-      if (!source || step.is_valid()) return source;
+  // From the root, so that a long chain of views does not recurse.
+  for (std::vector<Step> steps;;) {
+    PyTensor* const at = steps.empty() ? tensor : steps.back().parent();
+    if (at->view && !at->view->layout) {
+      steps.emplace_back(at);
       continue;
     }
-    const ViewedLayout* found = step.viewed();
-    if (!found && PyErr_Occurred()) return nullptr;
-    if (!found) continue;
-    if (!found->layout) {
-      PyErr_Format(PyExc_SystemError, "%s: a view has no strides", step.view()->operation->name.c_str());
-      return nullptr;
+    const Layout* layout = at->view ? at->view->layout : row_major_layout(at->value->type);
+    if (steps.empty()) return layout;
+    Step& step = steps.back();
+    if (const Operation* op = step.view()->operation) {
+      const ViewedLayout* found = step.viewed(layout);
+      if (found && !found->layout) PyErr_Format(PyExc_SystemError, "%s: a view has no strides", op->name.c_str());
+      if (PyErr_Occurred()) return nullptr;
+      layout = found ? found->layout : nullptr;
     }
-    step.view()->layout = found->layout;
-    if (step.is_valid()) return found->layout;
+    step.view()->layout = layout;
+    if (step.is_valid()) steps.pop_back();
+    else steps.clear();  // begins again
   }
 }
 
@@ -153,7 +154,7 @@ bool is_offset_known(PyTensor* tensor, int64_t* offset) {
   for (std::vector<Step> steps; tensor->view; tensor = steps.back().parent()) {
     Step& step = steps.emplace_back(tensor);
     if (!step.view()->operation) continue;
-    const ViewedLayout* own = step.viewed();
+    const ViewedLayout* own = step.viewed(layout_of(step.parent()));
     if (!own || !own->knows_offset || !step.is_valid()) return false;
     *offset += own->offset;
     for (size_t i = 0; i < step.rest(); ++i) {

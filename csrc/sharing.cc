@@ -73,8 +73,7 @@ ValueRef in_memory_of(PyTensor* tensor, Value* value, bool data) {
 
 void make_alias(PyTensor* tensor, PyTensor* shown, bool data) {
   if (shown->view) follow_storage(shown->view);  // freeing what the tensor held may have run Python code
-  View* const made = new_view(shown, nullptr, nullptr, PyTuple_New(0));
-  made->data = data;
+  View* const made = new_view(shown, nullptr, nullptr, PyTuple_New(0), data);
   if (View* const before = std::exchange(tensor->view, made)) release_view(before);
 }
 

@@ -106,13 +106,14 @@ void track(PyTensor* tensor) {
   if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
 }
 
-View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs) {
+View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs, bool data) {
   PyTensor* root = parent->view ? parent->view->root : parent;
   Py_INCREF(reinterpret_cast<PyObject*>(parent));
   Py_INCREF(reinterpret_cast<PyObject*>(root));
   ++root->views;
   ++parent->views;
-  auto* view = new View{1, parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch, Recorder::current().grad_enabled};
+  auto* view = new View{1, parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch, Recorder::current().grad_enabled,
+                        data, data || (parent->view && parent->view->within_data)};
   note_read(view);
   return view;
 }

@@ -23,7 +23,8 @@ struct View {
   uint32_t seen;           // version of the root when the value was read
   uint32_t epoch, parent_epoch;  // of the root and of the parent when the view was made
   bool tracked;            // made while gradients were recorded
-  bool data = false;       // of `.data`: writes do not count in the parent's version
+  bool data;               // of `.data`: writes do not count in the parent's version
+  bool within_data;        // it, or a parent, is a view by `.data`
   bool used = false;       // of `.data`: it, or a view of it, has been an operand
   bool shared = false;     // foreign code could write to the memory when the value was read
   uint32_t handovers = 0;  // of the root's memory when the value was read
@@ -83,7 +84,7 @@ PyObject* get_dense_grad(PyObject* self, void*);
 PyObject* get_sparse_grad(PyObject* self, void*);
 int set_sparse_grad(PyObject* self, PyObject* wanted, void*);
 // A view of the parent, in its root's epoch; takes the reference to inputs.
-View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs);
+View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs, bool data = false);
 // Moves the view to the handles that took over the storage of its root and parent, if they were given other storage.
 void follow_storage(View* view);
 // Whether there is another parent to follow.
@@ -152,7 +153,7 @@ inline void note_read(View* view) {
 }
 // `.data` that an operand shows: gradients may read its elements from now on.
 inline void note_use(const PyTensor* tensor) {
-  for (; tensor->view; tensor = tensor->view->parent) {
+  for (; tensor->view && tensor->view->within_data; tensor = tensor->view->parent) {
     if (tensor->view->data) tensor->view->used = true;
   }
 }

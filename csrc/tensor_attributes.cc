@@ -159,10 +159,11 @@ PyObject* detached_view(PyObject* self, bool data) {
   Value* value = current_value(tensor);
   PyObject* made = value ? wrap(share(value)) : nullptr;
   if (!made) return nullptr;
+  // A chain of detached handles would keep all of them alive.
+  if (const View* shown = tensor->detached && !data ? tensor->view : nullptr; shown && !shown->operation && !shown->data) tensor = shown->parent;
   PyTensor* result = as_tensor(made);
   result->detached = true;
-  result->view = new_view(tensor, nullptr, nullptr, PyTuple_New(0));
-  result->view->data = data;
+  result->view = new_view(tensor, nullptr, nullptr, PyTuple_New(0), data);
   return made;
 }
 

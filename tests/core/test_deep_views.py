@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
+
+import twofold as torch
 from tests.core.in_child import run
 
 CHAINS = """
@@ -32,6 +35,24 @@ w = torch.ones(4)
 for _ in range(100000):
     w = w + 1
 assert w.sum().item() == 400004.0
+"""
+
+LAYOUTS = """
+import twofold as torch
+
+chains = {
+    "detach": lambda y: y.detach(),
+    "data": lambda y: y.data,
+    "transposed": lambda y: y.t(),
+    "index": lambda y: y[:],
+}
+for step in chains.values():
+    x = y = torch.ones(3, 4)
+    for _ in range(60000):
+        y = step(y)
+    assert y.stride() == x.stride() and y.is_contiguous()
+    x.add_(1)
+    assert y.sum().item() == 24.0
 """
 
 SMALL_STACK = """
@@ -72,6 +93,31 @@ assert (torch.ones(2) + 1).sum().item() == 4.0
 
 def test_long_chains_of_views() -> None:
     run(CHAINS)
+
+
+def test_layouts_of_long_chains_of_views() -> None:
+    run(LAYOUTS)
+
+
+def test_a_chain_of_detached_handles_is_not_kept() -> None:
+    x = y = torch.ones(3)
+    made = []
+    for _ in range(10):
+        y = y.detach()
+        made.append(weakref.ref(y))
+    assert [handle() for handle in made] == [None] * 9 + [y]
+    y.add_(1)
+    assert x.tolist() == [2.0] * 3
+
+
+def test_data_of_a_detached_handle_writes_in_silence() -> None:
+    x = torch.ones(3, requires_grad=True)
+    squared = x * x
+    before = x._version
+    x.detach().data.detach().add_(1)
+    assert x._version == before
+    squared.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [4.0] * 3
 
 
 def test_a_long_chain_of_additions_needs_no_deep_stack() -> None:
