@@ -39,7 +39,7 @@ class BatchFamily {
   size_t memory() const;
 
  private:
-  static constexpr size_t kRecent = 16;
+  static constexpr size_t kRecent = 64;
   static constexpr int64_t kWorthPlanning = 256;  // calls of one operation: about what planning its program costs
   static constexpr int64_t kLooksBefore = 8;  // looking for a saved plan costs about so much less
 
