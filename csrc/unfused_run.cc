@@ -23,13 +23,19 @@ constexpr int64_t kSmall = 1 << 20;         // bytes that a part of them may kee
 // The operand whose buffer may be donated to the result of a program; -1 if there is none.
 int32_t given_operand(const Program& program) { return program.donations.empty() ? -1 : program.donations[0].first; }
 
+// Whether a call reads the operand in one position only: a program may overwrite it where it reads it there.
+bool is_read_once(const Trace& trace, const Entry& entry, int32_t position) {
+  const Ref* refs = trace.inputs(entry);
+  return std::count(refs, refs + entry.count, refs[position]) == 1;
+}
+
 // Whether the result of a step may reuse the buffer of an input that is dead afterwards.
 bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t step) {
   if (plan.kinds[plan.steps[step]] != UnfusedPlan::Step::kCall) return false;
   const Entry& entry = canonical.trace.entries[plan.steps[step]];
   const int32_t given = given_operand(*entry.signature->program);
   const Ref ref = given < 0 ? 0 : canonical.trace.inputs(entry)[given];
-  return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == step;
+  return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == step && is_read_once(canonical.trace, entry, given);
 }
 
 // The buffer of the result of a step of the tail: a new one, which the run returns or which is freed before
@@ -68,8 +74,7 @@ class TailMemory {
       found = Memory::kOfValue;
     } else if (takes_leaf(canonical_, plan_, step)) {
       found = Memory::kOfLeaf;
-    } else if (given >= 0 && refs[given] >= 0 && is_free(value(refs[given])) &&
-               std::count(refs, refs + entry.count, refs[given]) == 1) {
+    } else if (given >= 0 && refs[given] >= 0 && is_free(value(refs[given])) && is_read_once(canonical_.trace, entry, given)) {
       found = Memory::kOfValue;
       value(refs[given]).stays = stays;
     }
@@ -333,8 +338,8 @@ BufferRef UnfusedRun::overwritten(size_t step, const Program& program) const {
     const BufferRef& value = values_[static_cast<size_t>(ref)];
     return left_[static_cast<size_t>(ref)] == 1 && value->references == 1 && !value->whole ? value : BufferRef();
   }
-  Buffer* leaf = held_ ? spare_[~ref] : nullptr;
-  if (!leaf || plan_.last_read[static_cast<size_t>(~ref)] != step) return BufferRef();
+  Buffer* leaf = held_ && takes_leaf(canonical_, plan_, step) ? spare_[~ref] : nullptr;
+  if (!leaf) return BufferRef();
   ++leaf->references;
   leaf->note_overwritten();
   return BufferRef(leaf);

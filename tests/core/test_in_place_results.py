@@ -127,3 +127,13 @@ def test_a_value_that_is_read_twice_at_once_is_not_written_over() -> None:
         value = x * 2.0
         parameter += value.index_add(0, index, value)
     numpy.testing.assert_array_equal(parameter.detach().numpy(), 1.0 + (2 * rows + 2 * rows[order]))
+
+
+def test_an_input_that_is_read_twice_at_once_is_not_written_over() -> None:
+    """The summand of a product is a factor of it: rows of the result were factors of later rows."""
+    rows = numpy.random.default_rng(0).normal(size=(512, 512)).astype(numpy.float32)
+    summand = torch.from_numpy(rows).clone()._realise()
+    held = [summand]
+    result = torch.addmm(held[0], held[0], held.pop())
+    del summand
+    numpy.testing.assert_allclose(result.numpy(), rows + rows @ rows, rtol=1e-3, atol=1e-3)
