@@ -31,3 +31,11 @@ def test_second_derivatives_of_distances_are_finite_beside_equal_points(p: float
     assert torch.autograd.gradgradcheck(lambda x: torch.nn.functional.pdist(x, p), (x,))
     weights = torch.tensor(1 - numpy.eye(5))  # the distance of a point to itself has no derivative
     assert torch.autograd.gradgradcheck(lambda x: torch.cdist(x, x, p) * weights, (x,))
+
+
+def test_the_angle_of_the_origin_has_derivatives_of_zero() -> None:
+    y = torch.tensor([0.0, -0.0, 3.0], requires_grad=True)
+    x = torch.tensor([0.0, 0.0, 4.0], requires_grad=True)
+    torch.atan2(y, x).sum().backward()
+    numpy.testing.assert_allclose(y.grad.numpy(), [0.0, 0.0, 4 / 25], rtol=1e-6)
+    numpy.testing.assert_allclose(x.grad.numpy(), [0.0, 0.0, -3 / 25], rtol=1e-6)

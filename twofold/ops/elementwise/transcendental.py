@@ -260,7 +260,8 @@ class atan(MathFunction):
 def _atan2_gradient(ct: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """Divided twice by the length, so that its square cannot overflow; 0 at the origin."""
     length = ops.hypot(a, b)
-    scaled = ops.where(ops.equal(length, 0), 0, ct / length)
+    length = ops.where(ops.equal(length, 0), 1, length)
+    scaled = ct / length
     return scaled * (b / length), -scaled * (a / length)
 
 
