@@ -275,7 +275,15 @@ bool feed(PyObject* object, Type* declared, ValueRef* out) {
   return static_cast<bool>(*out);
 }
 
+// Whether nothing else has the memory of a value: neither a variable or constant, nor what was fed, nor another result.
+bool is_alone(const Value* value) {
+  const Buffer* buffer = value->buffer.get();
+  return value->references == 1 && buffer->references == 1 && !buffer->whole && !buffer->owner;
+}
+
+// An array that the caller may write to.
 PyObject* as_fetch(ValueRef value) {
+  const bool alone = is_alone(value.get());
   PyObject* handle = wrap(std::move(value));
   if (!handle) return nullptr;
   auto* tensor = reinterpret_cast<PyTensor*>(handle);
@@ -283,7 +291,7 @@ PyObject* as_fetch(ValueRef value) {
   if (tensor->value->type->dtype == kBFloat16) {
     array = PyObject_CallFunctionObjArgs(hooks.wide_array, handle, nullptr);
   } else {
-    array = array_of(tensor, tensor->value->type->nbytes <= 256);
+    array = array_of(tensor, !alone || tensor->value->type->nbytes <= 256);
   }
   Py_DECREF(handle);
   return array ? PyArray_Return(reinterpret_cast<PyArrayObject*>(array)) : nullptr;
@@ -436,15 +444,15 @@ PyObject* inputs_of(PyObject*, PyObject* object) {
   if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor");
   const Declared* declared = reinterpret_cast<PyTensor*>(object)->value->declared.get();
   if (!declared) Py_RETURN_NONE;
-  PyObject* inputs = PyList_New(0);
-  for (const Leaf& leaf : declared->inputs) {
-    Type* type = declared->is_gradient ? nullptr : declared->input_types[static_cast<size_t>(&leaf - declared->inputs.data())];
-    PyObject* item = leaf.value ? wrap(leaf.value) : scalar_object(type, leaf.scalar);
-    if (!item || PyList_Append(inputs, item) < 0) return nullptr;
-    Py_DECREF(item);
+  const Owned inputs(PyList_New(0));
+  for (size_t k = 0; inputs && k < declared->inputs.size(); ++k) {
+    const Leaf& leaf = declared->inputs[k];
+    const Owned item(leaf.value ? wrap(leaf.value) : scalar_object(declared->is_gradient ? nullptr : declared->input_types[k], leaf.scalar));
+    if (!item || PyList_Append(inputs.object, item.object) < 0) return nullptr;
   }
-  return Py_BuildValue("OONi", declared->operation ? declared->operation->python : Py_None,
-                       declared->attributes ? declared->attributes->tuple : Py_None, inputs, declared->is_gradient ? 1 : 0);
+  if (!inputs) return nullptr;
+  return Py_BuildValue("OOOi", declared->operation ? declared->operation->python : Py_None,
+                       declared->attributes ? declared->attributes->tuple : Py_None, inputs.object, declared->is_gradient ? 1 : 0);
 }
 
 // value_key(tensor) -> int that is equal for handles of one declared value

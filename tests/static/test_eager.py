@@ -552,3 +552,12 @@ def test_derivatives_pass_through_functions_of_python():
         y, z = tf.py_function(lambda a: [a * a, a + 1], [x], [tf.float32, tf.float32])
         total = y + 2 * z
     close([y, z, tape.gradient(total, x)], [9, 4, 8])
+
+
+def test_writing_to_the_array_of_a_tensor_changes_nothing():
+    ones = numpy.ones(100, numpy.float32)
+    constant, variable = tf.constant(ones), tf.Variable(ones)
+    for value in (constant, variable, variable.read_value(), tf.identity(variable)):
+        value.numpy()[:] = 5
+    tf.py_func(lambda x: x.fill(7) or x, [variable], tf.float32)
+    close([constant, variable, variable + 0], [ones] * 3)

@@ -74,6 +74,6 @@ def leaf(value: Tensor, trained: bool) -> Tensor:
 
 
 def call_python(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
-    """What a function of arrays, those of strings of bytes objects, makes of values."""
+    """What a function of arrays, those of strings of bytes objects, makes of values; it may write to the arrays."""
     made = function(*[item.detach().numpy() for item in inputs])
     return list(made) if isinstance(made, (list, tuple)) else [made]

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from threading import get_ident
 from typing import Any
 
+import numpy
+
 from twofold import _core
 from twofold.dtypes import string
 from twofold.errors import InvalidArgumentError
@@ -200,8 +202,8 @@ class PartialRun:
         ready = [operation for operation in self.operations if self._missing(operation, fed) is None]
         arrays = self.run.advance(fetches, ready)
         self.operations = [operation for operation in self.operations if operation not in ready]
-        later = [(source, array) for source, array in zip(fetches, arrays) if source not in fed]
-        self.run.feed([source for source, _ in later], [array for _, array in later])
+        later = {source: _copy_of(array) for source, array in zip(fetches, arrays) if source not in fed}
+        self.run.feed(list(later), list(later.values()))
         self.fetches.update(dict.fromkeys(fetches, True))
         return arrays
 
@@ -241,6 +243,11 @@ class PartialRun:
 
 def _name(source: Source) -> str:
     return f"{source[0].name}:{source[1]}"
+
+
+def _copy_of(value: Any) -> Any:
+    """A result that is handed out, as it stays where the program writes to it."""
+    return value.copy() if isinstance(value, numpy.ndarray) else value
 
 
 def _as_array(value: Any) -> Any:

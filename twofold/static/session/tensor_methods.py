@@ -66,13 +66,13 @@ def _formatted(self: Tensor, form: str) -> str:
 
 
 def _numpy(self: Tensor, *, force: bool = False) -> Any:
-    """The values as an array: where operations are computed at once also those that are watched, and strings."""
+    """The values as an array: where operations are computed at once as a copy, also of what is watched, and strings."""
     if not at_once():
         return _plain_numpy(self, force=force)
     array = _plain_numpy(self.detach())
     if self.dtype is string:
         return decode(array)
-    return array if array.shape else array[()]
+    return array.copy() if array.shape else array[()]
 
 
 def _get_shape(self: Tensor) -> TensorShape:
