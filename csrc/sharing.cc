@@ -13,26 +13,18 @@
 namespace twofold {
 namespace {
 
-// The handle at the end of a chain of aliases.
-PyTensor* shown_by(PyTensor* tensor) {
-  while (tensor->view && !tensor->view->operation) {
-    follow_storage(tensor->view);
-    tensor = tensor->view->parent;
-  }
-  return tensor;
-}
-
 // Whether the handle is the only one of its storage, and covers it in order. Temporary handles, such as
 // the first one of `zeros(6).reshape(2, 3)`, are held by the chain of views only.
 bool owns_alone(PyTensor* tensor) {
-  Py_ssize_t links = 0;
+  std::vector<UsedView> links;  // they keep the handles alive if what is freed meanwhile gives one of them other storage
   PyTensor* at = tensor;
-  for (; at->view; at = at->view->parent) {
-    follow_storage(at->view);
-    if (at != tensor && Py_REFCNT(reinterpret_cast<PyObject*>(at)) > 1) return false;
-    ++links;
+  while (at->view) {
+    const UsedView& view = links.emplace_back(at->view);
+    follow_storage(view);
+    if (at->view != view || (at != tensor && Py_REFCNT(reinterpret_cast<PyObject*>(at)) > 1)) return false;
+    at = view->parent;
   }
-  if (Py_REFCNT(reinterpret_cast<PyObject*>(at)) > links + 1 || is_shared_outside(at->value)) return false;
+  if (Py_REFCNT(reinterpret_cast<PyObject*>(at)) > std::ssize(links) + 1 || is_shared_outside(at->value)) return false;
   const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(at)));
   const uint32_t epoch = tensor->epoch;
   const Layout* layout = layout_of(tensor);
@@ -87,6 +79,19 @@ void release_former(PyTensor* former) {
 }
 
 }  // namespace
+
+Owned shown_by(PyTensor* tensor) {
+  Owned shown(Py_NewRef(reinterpret_cast<PyObject*>(tensor)));
+  for (;;) {
+    const auto* at = reinterpret_cast<PyTensor*>(shown.object);
+    const UsedView view(at->view);
+    if (!view || view->operation) return shown;
+    follow_storage(view);
+    if (at->view != view) continue;  // it was given other storage meanwhile
+    Owned parent(Py_NewRef(reinterpret_cast<PyObject*>(view->parent)));
+    std::swap(shown.object, parent.object);
+  }
+}
 
 bool leave_storage(PyTensor* tensor) {
   PyTensor* unused = nullptr;  // freed last: what runs then, such as a finaliser of a hook, may have the tensor leave this storage, too
@@ -186,9 +191,9 @@ ValueRef read_storage(PyTensor* tensor) {
 bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
   const UsedValue value(current_value(other));
   if (!value || is_symbolic(value) || !realise(value)) return value && is_symbolic(value);
-  PyTensor* shown = shown_by(other);
+  const Owned held = shown_by(other);  // what runs meanwhile may give `other` other memory
+  auto* const shown = reinterpret_cast<PyTensor*>(held.object);
   if (shown == tensor) return true;
-  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(shown)));  // what runs meanwhile may give `other` other memory
   ValueRef own = in_memory_of(tensor, value, data), old = share(tensor->value);
   if (!own) return false;
   // Of two live handles, a leaf keeps its storage.

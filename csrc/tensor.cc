@@ -120,6 +120,7 @@ View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject
 
 void follow_storage(View* view) {
   if (!is_left_behind(view)) return;
+  const UsedView held(view);  // freeing a former handle may run Python code
   PyTensor* root = holder(view->root, view->epoch);
   PyTensor* parent = holder(view->parent, view->parent_epoch);
   Py_INCREF(reinterpret_cast<PyObject*>(root));
@@ -340,10 +341,13 @@ Value* value_of_view(PyTensor* tensor) {
   // From the root, so that a long chain of views does not recurse.
   std::vector<Owned> stale;
   bool walks = !is_shared_outside(view->root->value) && !at_once(tensor);
-  for (PyTensor* above = view->parent; walks && above->view; above = above->view->parent) {
-    follow_storage(above->view);
-    if (is_current(above->view)) break;
-    stale.emplace_back(Py_NewRef(reinterpret_cast<PyObject*>(above)));
+  for (PyTensor* above = view->parent; walks && above->view;) {
+    Owned held(Py_NewRef(reinterpret_cast<PyObject*>(above)));
+    const UsedView link(above->view);
+    follow_storage(link);
+    if (above->view != link || is_current(link)) break;
+    stale.push_back(std::move(held));
+    above = link->parent;
   }
   while (!stale.empty() && read_again(reinterpret_cast<PyTensor*>(stale.back().object))) stale.pop_back();
   return stale.empty() ? read_again(tensor) : nullptr;

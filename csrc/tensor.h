@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "owned.h"
 #include "recorder.h"
 
 namespace twofold {
@@ -89,6 +90,8 @@ View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject
 void follow_storage(View* view);
 // Whether there is another parent to follow.
 inline bool is_left_behind(const View* view) { return view->epoch != view->root->epoch || view->parent_epoch != view->parent->epoch; }
+// The handle at the end of a chain of aliases, perhaps the handle itself.
+Owned shown_by(PyTensor* tensor);
 // Detaches the views of the current storage before the handle is given other storage.
 bool leave_storage(PyTensor* tensor);
 // The tensor takes the values of the other, type and all, and shares its storage from now on; a leaf stays the leaf it was.

@@ -198,9 +198,8 @@ PyObject* array_by(PyObject* self, bool (*observe_tensor)(PyTensor*, const char*
     PyErr_SetString(PyExc_RuntimeError, "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     return nullptr;
   }
-  PyTensor* shown = tensor;
-  for (; shown->view && !shown->view->operation; shown = shown->view->parent) follow_storage(shown->view);
-  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(shown)));
+  const Owned held = shown_by(tensor);
+  auto* const shown = as_tensor(held.object);
   if (shown->view) return observe(shown, "numpy()") ? PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(shown)) : nullptr;
   return observe_tensor(shown, "numpy()") ? array_of(shown, false) : nullptr;
 }

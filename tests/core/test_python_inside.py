@@ -322,3 +322,34 @@ for step in range(12):
 
 def test_the_predicted_trace_runs_while_the_core_asks_for_a_debugger() -> None:
     run(READS_WHERE_THE_CORE_ASKS_FOR_A_DEBUGGER)
+
+
+GIVES_A_HANDLE_OTHER_STORAGE_WHILE_IT_IS_READ = """
+import twofold as torch
+
+class Finalised:
+    def __init__(self, action):
+        self.action = action
+    def __del__(self):
+        self.action()
+
+def set_data(x):
+    torch.ones(1).data = x
+
+for read in (lambda x: x._numpy(), lambda x: x._values(), torch.nn.Parameter, set_data, lambda x: x + 1):
+    ended = []
+    def give_other_storage():
+        shown.data = torch.zeros(5)
+        ended.append(True)
+    x = torch.ones(3)
+    shown = x.detach()
+    x.attribute = Finalised(give_other_storage)
+    x.data = torch.ones(3)  # what is shown stays behind, and holds the handle until it is read
+    del x
+    read(shown)
+    assert ended and shown.tolist() == [0.0] * 5
+"""
+
+
+def test_a_finaliser_of_a_former_handle_gives_what_is_read_other_storage() -> None:
+    run(GIVES_A_HANDLE_OTHER_STORAGE_WHILE_IT_IS_READ)
