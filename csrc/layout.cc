@@ -80,12 +80,14 @@ const Layout* row_major_layout(Type* type) {
 }
 
 const ViewedLayout* viewed_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output) {
+  constexpr size_t kMost = 1 << 15;  // about 8 MiB
   static auto& known = *new std::map<std::tuple<uint32_t, uint32_t, uint32_t, const Layout*>, ViewedLayout>();
   std::tuple key(op->id, attributes->id, input->id, source);
   auto position = known.find(key);
   if (position == known.end()) {
     ViewedLayout found;
     if (!asked_layout(op, attributes, input, source, rest, output, &found)) return nullptr;
+    if (known.size() >= kMost) known.clear();
     position = known.emplace(key, std::move(found)).first;
   }
   return &position->second;

@@ -34,7 +34,7 @@ const Layout* row_major_layout(Type* type);
 const Layout* layout_of(PyTensor* tensor);
 // How many elements behind the first one of its root a tensor begins; false, perhaps with an error set, where only rules of Python say so.
 bool is_offset_known(PyTensor* tensor, int64_t* offset);
-// Null with a Python error set.
+// Null with a Python error set. Valid until the next call.
 const ViewedLayout* viewed_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output);
 // Attributes of the tensor type.
 PyObject* get_strides(PyObject* self, void*);
