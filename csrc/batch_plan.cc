@@ -37,7 +37,7 @@ class BatchPlanner {
     take_bodies(found);
     give_keys();
     bool changed = false;
-    if (!settle_lone_bodies(found, &changed)) return false;
+    if (!resolve_lone_bodies(found, &changed)) return false;
     if (changed) {
       plan_->refs.resize(references);
       calls_ = 0;
@@ -59,7 +59,7 @@ class BatchPlanner {
   // False if few calls would be batched.
   bool divide() {
     mark_staying();
-    melt_joins();
+    flatten_joins();
     find_edges();
     find_chains();
     if (keys_.size() > calls_ / 2) return false;
@@ -210,10 +210,10 @@ class BatchPlanner {
     else join_key(i, share, shares);
   }
 
-  // Calls of a body that would hardly ever stand together run alone if they read one another; else the body is left out,
-  // since what it consists of may stand beside other calls. False with a Python error set.
-  bool settle_lone_bodies(FoundBodies& found, bool* changed) const {
-    std::unordered_map<const Body*, Standing> standing;
+  // Calls of a body that could hardly ever be batched run alone if they read one another; else the body is left out,
+  // since what it consists of may be batched with other calls. False with a Python error set.
+  bool resolve_lone_bodies(FoundBodies& found, bool* changed) const {
+    std::unordered_map<const Body*, BodyCalls> of_bodies;
     PairNumbers known(2 * found.calls.size());
     uint32_t distinct = 0;
     auto is_new = [&](uint32_t key, uint32_t depth) {
@@ -222,7 +222,7 @@ class BatchPlanner {
       return fresh;
     };
     for (const BodyCall& call : found.calls) {
-      Standing& of_body = standing[call.body];
+      BodyCalls& of_body = of_bodies[call.body];
       const uint32_t key = by_->key[call.first];
       const auto [refs, count] = operands_of(call.first);
       ++of_body.calls;
@@ -233,14 +233,14 @@ class BatchPlanner {
         return base >= 0 && by_->body[static_cast<size_t>(base)] == call.body && by_->key[static_cast<size_t>(base)] == key;
       });
     }
-    for (auto& [body, own] : standing) {
+    for (auto& [body, own] : of_bodies) {
       if (!own.is_lone() || !own.is_chained()) continue;
       if (!runs_alone(*body, static_cast<int64_t>(own.calls), &own.alone)) return false;
       if (!own.alone) found.waiting.push_back(body->alone);
     }
-    for (BodyCall& call : found.calls) call.alone = standing[call.body].alone;
-    std::erase_if(found.calls, [&](const BodyCall& call) { return !call.alone && standing[call.body].is_lone(); });
-    *changed = std::any_of(standing.begin(), standing.end(), [](const auto& one) { return one.second.is_lone(); });
+    for (BodyCall& call : found.calls) call.alone = of_bodies[call.body].alone;
+    std::erase_if(found.calls, [&](const BodyCall& call) { return !call.alone && of_bodies[call.body].is_lone(); });
+    *changed = std::any_of(of_bodies.begin(), of_bodies.end(), [](const auto& one) { return one.second.is_lone(); });
     return true;
   }
 
@@ -295,7 +295,7 @@ class BatchPlanner {
   }
 
   // Nested concatenations are flattened.
-  void melt_joins() {
+  void flatten_joins() {
     plan_->merged.assign(trace_.entries.size(), 0);
     for (uint32_t i : by_->heads) {
       if (by_->role[i] != Role::kJoin) continue;
@@ -388,7 +388,7 @@ class BatchPlanner {
     return static_cast<uint32_t>(keys_.size() - 1);
   }
 
-  // Of the keys that have ready calls the one whose calls stand lowest on average, measured from both ends of the trace, goes
+  // Of the keys that have ready calls the one whose calls are lowest on average, measured from both ends of the trace, goes
   // first, with all that are ready: what nothing waits for lets others go before, and meets more of its like. It is an
   // agenda, as in Neubig, Goldberg and Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs" (2017).
   void schedule() {

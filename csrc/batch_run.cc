@@ -356,7 +356,7 @@ class Run : public BatchRun {
       const BufferRef& whole = kept_results_[static_cast<size_t>(home)];
       const Launch& launch = plan_.launches[static_cast<size_t>(home)];
       const bool single = (launch.members == 1 && !launch.body) || launch.is_chain();
-      const bool alone = single && plan_.members[launch.first_member + launch.members - 1] == entry;  // it stands for no other
+      const bool alone = single && plan_.members[launch.first_member + launch.members - 1] == entry;  // no equal call is merged with it
       if (alone) return whole;
       if (goes_with_others && 2 * kept_[static_cast<size_t>(home)] >= launch.nbytes()) return BufferRef(part_of_buffer(whole.get(), data, nbytes));
     }

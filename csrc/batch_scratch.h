@@ -56,7 +56,7 @@ struct Key {
   std::vector<uint32_t> ready;
   Apart apart = Apart::kNo;
 
-  // Whether nothing will stand beside those that are ready.
+  // Whether no other call will be ready with those that are.
   bool is_complete() const { return launched + ready.size() == count; }
   bool comes_before(const Key& other) const {
     const int64_t left = depths * other.count, right = other.depths * count;
@@ -78,7 +78,7 @@ struct Edge {
 };
 
 // What is known of the calls of a body: how many there are and read one another, their keys, and these with their depths.
-struct Standing {
+struct BodyCalls {
   size_t calls = 0, chained = 0, keys = 0, depths = 0;
   bool alone = false;  // whether each call runs by itself
 

@@ -35,7 +35,7 @@ struct BodyCall {
   const Body* body;
   uint32_t first;          // entry; as many as the body has members
   uint32_t first_operand;  // of FoundBodies::operands
-  bool alone = false;      // it runs by itself, as others never stand beside it
+  bool alone = false;      // it runs by itself, as it can never be batched with others
 };
 
 struct FoundBodies {

@@ -23,7 +23,7 @@ class Loop:
         self.carried: list[Val] = []
         self.results: list[Val] = []
         self.magnitudes: dict[tuple[DType, int], tuple[Val, Val]] = {}
-        """By dtype and lanes, the largest before a turn and after it, see ``lower.memory``."""
+        """By dtype and lanes, the largest before an iteration and after it, see ``lower.memory``."""
 
     def __enter__(self) -> Any:
         """Open the body; gives the index, or (index, carried) if values are carried."""
@@ -49,7 +49,7 @@ class Loop:
         return self.index if self._initial is None else (self.index, self.carried)
 
     def next(self, values: Sequence[Val]) -> None:
-        """State the carried values of the next turn (once, anywhere in the body outside inner branches).
+        """State the carried values of the next iteration (once, anywhere in the body outside inner branches).
 
         Raises TypeError if their types differ from the initial ones.
         """
@@ -176,7 +176,7 @@ class Control(Memory):
         return Loop(self, self.index(low), self.index(high), self.index(step), carry)
 
     def loop_next(self, values: Sequence[Val]) -> None:
-        """State the carried values of the next turn of the innermost open loop."""
+        """State the carried values of the next iteration of the innermost open loop."""
         self._loops[-1].next(values)
 
     def if_(self, condition: Val) -> Branch:

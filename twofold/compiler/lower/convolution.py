@@ -369,7 +369,7 @@ def _lines_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) 
 def _transposed_before(
     problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]
 ) -> tuple[list[KernelCall], list[int]]:
-    """The call that turns the results once, where several work items read them, and its scratch.
+    """The call that transposes the results once, where several work items read them, and its scratch.
 
     Sets ``panels`` of ``numbers``. Few filters would leave most of a panel empty, so these are transposed each time.
     """

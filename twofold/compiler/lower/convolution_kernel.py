@@ -22,7 +22,7 @@ SUM_BYTES = 96 * 1024
 """Room for the sums of a work item."""
 
 _CHANNELS = 4
-"""Channels that are collected in one turn of a loop."""
+"""Channels that are collected in one iteration of a loop."""
 
 _LATER = 4 * LANES
 """Positions by which results are brought near before they are transposed."""
@@ -134,11 +134,11 @@ class Writer:
         """The index after one of three axes, of which the last two have the named sizes: divisions take long."""
         b, p = self.b, self.p
         outer, middle_at, inner_at = index[0], index[1], b.add(index[2], 1)
-        turns = b.cmp("eq", inner_at, p[inner])
-        inner_at = b.choose(turns, b.index(0), inner_at)
-        middle_at = b.choose(turns, b.add(middle_at, 1), middle_at)
-        turns = b.cmp("eq", middle_at, p[middle])
-        return [b.choose(turns, b.add(outer, 1), outer), b.choose(turns, b.index(0), middle_at), inner_at]
+        ends = b.cmp("eq", inner_at, p[inner])
+        inner_at = b.choose(ends, b.index(0), inner_at)
+        middle_at = b.choose(ends, b.add(middle_at, 1), middle_at)
+        ends = b.cmp("eq", middle_at, p[middle])
+        return [b.choose(ends, b.add(outer, 1), outer), b.choose(ends, b.index(0), middle_at), inner_at]
 
     def _tap(
         self,
@@ -344,7 +344,7 @@ def transpose_key(kinds: Kinds) -> str:
 
 
 def transpose_text(kinds: Kinds) -> str:
-    """The module that turns results once for all work items of `weight_text`, whose numbers it takes.
+    """The module that transposes results once for all work items of `weight_text`, whose numbers it takes.
 
     A work item is one block of positions of one panel of filters; buffers: results (twice) and their transposed copy.
     """

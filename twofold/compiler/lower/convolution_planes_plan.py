@@ -214,7 +214,7 @@ def weight_plan(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) ->
 def transpose_call(
     problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]
 ) -> tuple[KernelCall, int]:
-    """The call that turns results once for all work items, and the bytes of its scratch."""
+    """The call that transposes results once for all work items, and the bytes of its scratch."""
     blocks = numbers["columns"] // numbers["span"] * numbers["span_blocks"]
     each = (numbers["block_columns"] + kernel.SLACK) * kinds.tile.width
     key, text = known_text(kernel.transpose_key(kinds), lambda: kernel.transpose_text(kinds))

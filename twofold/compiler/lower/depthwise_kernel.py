@@ -16,7 +16,7 @@ PARAMS = [
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
-Lines of the copy lie ``line`` elements apart; the chains of a turn lie ``chain_rows`` rows and ``chain_width``
+Lines of the copy lie ``line`` elements apart; the chains of an iteration lie ``chain_rows`` rows and ``chain_width``
 positions apart, one of which is 0.
 """
 
@@ -26,7 +26,7 @@ _CHAINS = 4
 """Sums that are computed side by side, as many as hide the latency of a multiply-add."""
 
 WEIGHT_CHAINS = 9
-"""The same for positions of the kernel; a kernel of 3 by 3 takes one turn."""
+"""The same for positions of the kernel; a kernel of 3 by 3 takes one iteration."""
 
 
 class _Writer:
@@ -187,13 +187,13 @@ def weight_key(kinds: Kinds, accumulates: bool) -> str:
 def weight_text(kinds: Kinds, accumulates: bool) -> str:
     """The module of the sums over all positions: images, results and kernels are its buffers.
 
-    A work item is 16 filters, one a lane, so their elements are turned beside each other first. Where it
+    A work item is 16 filters, one a lane, so their elements are transposed first. Where it
     ``accumulates``, the sums begin with a buffer in front of the kernels.
     """
     w = _Writer(kinds, WEIGHT_PARAMS)
     b, p, dtype = w.b, w.p, kinds.compute
     sums = b.alloca(dtype, SUM_BYTES // dtype.itemsize)
-    turned = b.alloca(dtype, PACKED_BYTES // dtype.itemsize + LANES * LANES)
+    transposed = b.alloca(dtype, PACKED_BYTES // dtype.itemsize + LANES * LANES)
     with b.loop(b.begin, b.end) as item:
         first = b.mul(item, LANES)
         count = b.sub(b.mul(p["groups"], p["filters"]), first)
@@ -210,9 +210,9 @@ def weight_text(kinds: Kinds, accumulates: bool) -> str:
             _turn_image(w, (number, first), (row, rows), (x, width))
             with b.loop(0, rows) as y:
                 line = b.add(b.mul(b.add(row, y), p["result_width"]), x)
-                _turn_result(w, turned, (number, first), line, width)
+                _transpose_result(w, transposed, (number, first), line, width)
                 with b.loop(0, p["taps"], WEIGHT_CHAINS) as tap:
-                    _add_line(w, (sums, turned), tap, y, width)
+                    _add_line(w, (sums, transposed), tap, y, width)
         with b.loop(0, p["taps"]) as tap:
             total = b.cast(b.load(sums, b.mul(tap, LANES), dtype, LANES), kinds.stored)
             at = b.add(b.mul(first, p["taps"]), tap)
@@ -253,7 +253,7 @@ def _turn_image(
                 b.store(w.copy, b.add(target, lane * LANES), values)
 
 
-def _turn_result(w: _Writer, target: Val, position: tuple[Val, Val], line: Val, width: Val) -> None:
+def _transpose_result(w: _Writer, target: Val, position: tuple[Val, Val], line: Val, width: Val) -> None:
     """Emit the transposition of a line of the results of 16 filters."""
     b, p, kinds = w.b, w.p, w.kinds
     number, first = position
@@ -269,7 +269,7 @@ def _turn_result(w: _Writer, target: Val, position: tuple[Val, Val], line: Val, 
 def _add_line(w: _Writer, memory: tuple[Val, Val], tap: Val, y: Val, width: Val) -> None:
     """Emit what one line adds to the sums of some positions of the kernel."""
     b, p, dtype = w.b, w.p, w.kinds.compute
-    sums, turned = memory
+    sums, transposed = memory
     top = b.mul(y, p["stride_height"])
     taps = [b.smaller(b.add(tap, chain), b.sub(p["taps"], 1)) for chain in range(WEIGHT_CHAINS)]
     starts = []
@@ -281,7 +281,7 @@ def _add_line(w: _Writer, memory: tuple[Val, Val], tap: Val, y: Val, width: Val)
     before = [b.load(sums, b.mul(chain, LANES), dtype, LANES) for chain in taps]
     loop = b.loop(0, width, carry=before)
     with loop as (x, totals):
-        factor = b.load(turned, b.mul(x, LANES), dtype, LANES)
+        factor = b.load(transposed, b.mul(x, LANES), dtype, LANES)
         values = [b.load(start, b.mul(x, step), dtype, LANES) for start in starts]
         b.loop_next([b.fma(factor, value, total) for value, total in zip(values, totals, strict=True)])
     # a repeated position is stored as often, with the same sum

@@ -219,8 +219,8 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
         wide = WIDE[vector_bits][size]
         if seen.m <= _FEW_ROWS and not flipped:
             tiles.append(wide)
-        turns = seen.a.col == seen.b.row == 1 and not seen.accumulates
-        if turns and seen.m <= (_FEW_COLUMNS if flipped else _FEW_ROWS):
+        transposes = seen.a.col == seen.b.row == 1 and not seen.accumulates
+        if transposes and seen.m <= (_FEW_COLUMNS if flipped else _FEW_ROWS):
             height = next(h for h in gemm_vector.HEIGHTS if seen.m <= h or h == gemm_vector.HEIGHTS[-1])
             found.append(Choice(Tile(height, 1, LANES), flipped, "transposed"))
         halves = problem.dtype in _HALVES
@@ -234,7 +234,7 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
 _STRIDED_CYCLES = 0.4
 """Cycles by which an element of the left operand takes longer to read where the next step lies elsewhere."""
 
-_TURN_CYCLES = 0.27
+_TRANSPOSE_CYCLES = 0.27
 """Cycles to transpose an element in registers, beside which four rows are multiplied."""
 
 _PACK_CYCLES = {"rows": 4.0, "columns": 6.0, "any": 40.0}
@@ -267,7 +267,7 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     tile, size = choice.tile, problem.dtype.compute.itemsize
     if choice.way == "transposed":
         height = choice.tile.height
-        each = max(_TURN_CYCLES, 0.02 + 0.07 * height)
+        each = max(_TRANSPOSE_CYCLES, 0.02 + 0.07 * height)
         cycles = seen.batch * -(-seen.m // height) * up(seen.n, LANES) * (seen.k + 32) * each
         return cycles + (seen.batch * seen.n * 20 if choice.flipped else 0)
     whole = maximum(0, seen.m // tile.height - 1)
@@ -452,7 +452,7 @@ class Planner:
         return self.plan
 
     def transposed(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
-        """The call of the kernel that turns the right operand in registers."""
+        """The call of the kernel that transposes the right operand in registers."""
         seen, height = self.problem.transposed if choice.flipped else self.problem, choice.tile.height
         roles = roles[::-1] if choice.flipped else roles
         panels = gemm_vector.panels_of(height, seen.n)

@@ -305,7 +305,7 @@ class _Tiled:
         if self.kernel.accumulates:
             with b.loop(self.first, end) as panel:
                 self._begin(self._panel(panel))
-        # a contraction over nothing still takes one turn, which stores zeros
+        # a contraction over nothing still takes one iteration, which stores zeros
         steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
         copies = self._panel(b.sub(end, 1)).copies  # only the last one may be ragged
         block_k = b.choose(copies, b.smaller(p["block_k"], _COPY_ELEMENTS // self.width), p["block_k"])

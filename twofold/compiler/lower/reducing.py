@@ -278,14 +278,14 @@ class RowSweep:
     ) -> list[Val]:
         """The vectors from ``aligned`` on that [start, stop) meets, in order: masks only where it fills one in part.
 
-        Two turns, of a masked vector and whole ones, so that each is emitted once: the second has the last vector.
+        Two iterations, of a masked vector and whole ones, so that each is emitted once: the second has the last vector.
         """
         b = self.code.b
         first = b.select(b.cmp("lt", aligned, start), b.add(aligned, LANES), aligned)
         last = b.maximum(b.add(aligned, b.and_(b.sub(stop, aligned), -LANES)), first)
-        turns = b.loop(0, 2, carry=list(carry))
-        with turns as (turn, held):
-            begins = b.cmp("eq", turn, 0)
+        both = b.loop(0, 2, carry=list(carry))
+        with both as (number, held):
+            begins = b.cmp("eq", number, 0)
             at = b.select(begins, aligned, last)
             branch = b.if_(b.cmp("lt", at, b.select(begins, first, stop)))
             with branch:
@@ -293,7 +293,7 @@ class RowSweep:
             with branch.else_():
                 branch.give(held)
             b.loop_next(self._each(b.select(begins, first, last), last, branch.results, whole))
-        return turns.results
+        return both.results
 
     def _moved(self, number: int, pointer: Val | None, axes: range, coordinates: Sequence[Val]) -> Val | None:
         if pointer is None:
