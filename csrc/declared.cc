@@ -111,7 +111,7 @@ bool Specialiser::place_leaf(Value* value, Type* type) {
   }
   if (source.input < 0) {
     if (value->declared && value->declared->order > mark_) {
-      PyErr_SetObject(PyExc_RuntimeError, PyUnicode_FromFormat("a placeholder (%s) is not fed", line_text(value->location).c_str()));
+      PyErr_Format(PyExc_RuntimeError, "a placeholder (%s) is not fed", line_text(value->location).c_str());
       return false;
     }
     if (!value->declared && !all_flow_ && !realise(value)) return false;

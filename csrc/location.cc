@@ -309,7 +309,7 @@ size_t callers_to_name(uint32_t location) {
 }
 
 std::string named_line(uint32_t location, bool with_function) {
-  const Code& code = code_at(location);
+  const Code code = code_at(location);  // a copy, as reading attributes may run code that adds others
   std::string file = text_attribute(code.object, "co_filename");
   size_t slash = file.find_last_of("/\\");
   std::string out = (slash == std::string::npos ? file : file.substr(slash + 1)) + ":" + std::to_string(line_of(location));
