@@ -11,7 +11,11 @@ import twofold as torch
 from twofold import _core
 from twofold.autograd import gradcheck
 from twofold.ir import graph
+from twofold.ir.bind import constant, input_node
+from twofold.ir.types import tensor_type
+from twofold.ops.base import apply, ops
 from twofold.ops.control_flow import programs
+from twofold.runtime import calls
 
 
 def bits(tensor):
@@ -298,6 +302,20 @@ def test_rows_added_in_place_keep_the_sign_of_zeros(tier):
         for k in range(iterations):
             _, expected = add(k, expected)
         assert bits(total) == bits(expected)
+
+
+@pytest.mark.parametrize("fill", [0.0, -0.0])
+def test_rows_among_negative_zeros_keep_these(tier, fill):
+    """-0.0 + 0.0 is positive, -0.0 + -0.0 is not: the second loop may not add its rows in place alone."""
+    types = [tensor_type(torch.int64, ()), tensor_type(torch.float32, (3, 2))]
+    k, total = (input_node(n, type) for n, type in enumerate(types))
+    row = ops.broadcast_to(constant(1.0, torch.float32), (1, 2))
+    rows = apply("pad_block", row, constant(fill, torch.float32), k, attrs=((3, 2), (1, 1), (0,)))
+    spec = graph.interned(programs.LoopSpec(graph.Graph(types, [k + 1, total + rows]), 2, limit=2))
+    start = [torch.tensor(0), torch.full((3, 2), -0.0)]
+    found = calls.call_program("loop", spec, (), calls.result_types(spec), start)[1]
+    assert found.tolist() == [[1.0] * 2, [1.0] * 2, [0.0] * 2]
+    assert torch.signbit(found[2]).tolist() == [str(fill) == "-0.0"] * 2
 
 
 def test_gradients_of_a_table_read_by_rows_are_added_in_place(tier):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,14 @@ def input_node(index: int, type: TensorType) -> Node:
 def is_constant(node: Node) -> bool:
     """Whether a node is a constant, see ``constant``."""
     return isinstance(node.op, operations.ConstantOp)
+
+
+def is_positive_zero(node: Node) -> bool:
+    """Whether a node is the constant 0 or 0.0, which adds nothing; -0.0 is another: added to -0.0 it keeps the sign."""
+    if not is_constant(node) or node.attrs[0]:
+        return False
+    value = complex(node.attrs[0])
+    return math.copysign(1.0, value.real) > 0 and math.copysign(1.0, value.imag) > 0
 
 
 def is_input(node: Node) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import NamedTuple
 
 from twofold.dtypes import int64
-from twofold.ir.bind import constant, is_constant
+from twofold.ir.bind import constant, is_positive_zero
 from twofold.ir.graph import Graph, rewrite
 from twofold.ir.node import Node, make_node
 from twofold.ir.op import REGISTRY, Assembly
@@ -66,9 +65,7 @@ def _block(node: Node, readers: Counter[int]) -> _Block:
     if assembly(node) is Assembly.PAD and readers[node.id] == 1 and len(node.inputs) == 3:
         _, steps, (axis,) = node.attrs
         value, fill, start = node.inputs
-        # -0.0 is no zero here: added to itself it keeps its sign
-        zero = is_constant(fill) and not fill.attrs[0] and math.copysign(1.0, fill.attrs[0]) > 0
-        if zero and all(step == 1 for step in steps):
+        if is_positive_zero(fill) and all(step == 1 for step in steps):
             return _Block(value, start, axis)
     return _Block(node, None, None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from twofold.ir.bind import is_constant, is_input
+from twofold.ir.bind import is_input, is_positive_zero
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
 from twofold.ir.op import AccumulatingOp, Assembly, ViewForm
@@ -149,7 +149,7 @@ def _table_form(output: Node, slots: Sequence[int]) -> Form:
         fits = output.ndim > 0 and same_size(node.shape[1], output.shape[0])
     elif assembly(node) is Assembly.PAD and node is output and len(node.inputs) == 3 and _is_one_row(node):
         rows, _, index = node.inputs
-        fits = _is_zero(node.inputs[1])
+        fits = is_positive_zero(node.inputs[1])
     else:
         return PLAIN
     indices, updates = input_below(index), input_below(rows)
@@ -168,13 +168,9 @@ def _table_form(output: Node, slots: Sequence[int]) -> Form:
 
 
 def _is_block(node: Node) -> bool:
-    return assembly(node) is Assembly.PAD and is_input(node.inputs[0]) and _is_zero(node.inputs[1])
+    return assembly(node) is Assembly.PAD and is_input(node.inputs[0]) and is_positive_zero(node.inputs[1])
 
 
 def _is_one_row(node: Node) -> bool:
     _, steps, axes = node.attrs
     return axes == (0,) and all(step == 1 for step in steps) and bool(node.inputs[0].shape[0] == 1)
-
-
-def _is_zero(node: Node) -> bool:
-    return is_constant(node) and not node.attrs[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from twofold.dtypes import int64
-from twofold.ir.bind import input_node, is_constant
+from twofold.ir.bind import input_node, is_positive_zero
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.op import Assembly, GetOutputOp
@@ -116,7 +116,7 @@ def _sliced(carried: Node, node: Node, adds: bool) -> _Update | None:
     """The update by a ``slice_update`` of the carry, or by a ``pad_block`` of zeros that is added to it."""
     steps, axes = node.attrs[-2:]
     block, rest = (node.inputs[0], node.inputs[1]) if adds else (node.inputs[1], None)
-    if rest is not None and not (is_constant(rest) and not rest.attrs[0]):
+    if rest is not None and not is_positive_zero(rest):
         return None
     if axes != (0,) or any(step != 1 for step in steps) or node.shape != carried.shape:
         return None
