@@ -226,4 +226,47 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
   return done;
 }
 
+PyTensor* counting(PyTensor* tensor) {
+  while (tensor->view && !tensor->view->data) tensor = tensor->view->parent;
+  return tensor;
+}
+
+void count_change(PyTensor* tensor) { --counting(tensor)->silent; }
+
+PyObject* become(PyObject* self, PyObject* other) {
+  PyTensor* tensor = reinterpret_cast<PyTensor*>(self);
+  Py_INCREF(self);
+  if (self == other) {
+    count_change(tensor);
+    return self;
+  }
+  PyTensor* made = is_tensor(other) ? reinterpret_cast<PyTensor*>(other) : nullptr;
+  if (!made || !made->view || made->view->root != (tensor->view ? tensor->view->root : tensor)) {
+    Py_DECREF(self);
+    return PyErr_Format(PyExc_TypeError, "in-place: the operation gave no view of the tensor");
+  }
+  if (is_tracked_leaf(tensor)) {
+    Py_DECREF(self);
+    return PyErr_Format(PyExc_RuntimeError,
+                        "in-place: a leaf Variable that requires grad is being used in an in-place operation that changes its shape: %s. Use "
+                        "the form that returns a new tensor.",
+                        tensor->value->type->text().c_str());
+  }
+  std::swap(tensor->value, made->value);
+  std::swap(tensor->view, made->view);
+  made->version = tensor->version;
+  made->detached = tensor->detached;
+  made->silent = tensor->silent;
+  made->storage = std::exchange(tensor->storage, nullptr);
+  // All views of the handle, the new one too, refer to `made` instead.
+  made->views = std::exchange(tensor->views, 0);
+  made->epoch = tensor->epoch++;
+  made->former = std::exchange(tensor->former, made);
+  Py_INCREF(other);
+  // At once, since a handle that is its own parent would never be freed.
+  if (!current_value(tensor)) Py_CLEAR(self);
+  if (self) count_change(tensor);
+  return self;
+}
+
 }  // namespace twofold

@@ -43,7 +43,7 @@ struct PyTensor {
   uint32_t epoch;          // how often the handle was given other storage (`tensor.data = other`)
   uint32_t views;          // the number of live views of this epoch whose root or parent is the handle
   PyTensor* former;        // owned; the previous storage if views of it are live, in a handle of an earlier epoch
-  uint32_t silent;         // the number of versions that are writes through `.data`
+  uint32_t silent;         // versions that `_version` does not count, such as writes through `.data`, less changes that are no versions
   Storage* storage;        // owned; null until a write outside of a graph, or a view, needs it
   bool detached;           // no gradient flows through this handle
   bool standard;           // promotes by the array API standard, and so do results computed from it
@@ -97,6 +97,12 @@ bool leave_storage(PyTensor* tensor);
 // The tensor takes the values of the other, type and all, and shares its storage from now on; a leaf stays the leaf it was.
 // With `data` the writes of one do not count in the version of the other.
 bool share_storage(PyTensor* tensor, PyTensor* other, bool data);
+// The handle becomes its view `other`; `other` takes over the storage of the handle.
+PyObject* become(PyObject* self, PyObject* other);
+// The handle whose version counts the in-place changes of this one.
+PyTensor* counting(PyTensor* tensor);
+// Counts a change that leaves the elements as they are, so that views need not be read again.
+void count_change(PyTensor* tensor);
 // Whether a view of memory that is shared outside is read from there at once: recording would copy the whole memory.
 bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked);
 // The first element of a view in the memory of its root; null, without an error, where only rules of Python know where it lies.

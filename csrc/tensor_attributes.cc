@@ -136,10 +136,10 @@ PyObject* get_is_leaf(PyObject* self, void*) {
   return PyBool_FromLong(!flows(as_tensor(self)) || as_tensor(self)->value->is_leaf);
 }
 PyObject* get_version(PyObject* self, void*) {
-  PyTensor* tensor = as_tensor(self);
-  while (tensor->view && !tensor->view->data) tensor = tensor->view->parent;
-  return PyLong_FromUnsignedLong(tensor->version - (tensor->view ? 0 : tensor->silent));
+  const PyTensor* tensor = counting(as_tensor(self));
+  return PyLong_FromUnsignedLong(tensor->version - tensor->silent);
 }
+PyObject* get_has_views(PyObject* self, void*) { return PyBool_FromLong(as_tensor(self)->views != 0); }
 PyObject* get_location(PyObject* self, void*) { return location_frames(as_tensor(self)->value->location); }
 PyObject* get_where(PyObject* self, void*) {
   return PyUnicode_FromString(line_text(as_tensor(self)->value->location).c_str());
@@ -243,6 +243,11 @@ PyObject* assign_method(PyObject* self, PyObject* const* arguments, Py_ssize_t c
   return self;
 }
 
+PyObject* count_change_method(PyObject* self, PyObject*) {
+  count_change(as_tensor(self));
+  Py_RETURN_NONE;
+}
+
 PyObject* apart_method(PyObject* self, PyObject* object) { return apart_from(as_tensor(self), object); }
 
 // The handle takes the value, whatever its type, and stays the leaf it was.
@@ -269,39 +274,6 @@ PyObject* share_storage_method(PyObject* self, PyObject* other) {
   if (!is_tensor(other)) return PyErr_Format(PyExc_TypeError, "data: give a tensor, not %s", Py_TYPE(other)->tp_name);
   if (!current_value(as_tensor(self)) || !share_storage(as_tensor(self), as_tensor(other), true)) return nullptr;
   Py_RETURN_NONE;
-}
-
-// The handle becomes its view `other`; `other` takes over the storage of the handle.
-PyObject* become(PyObject* self, PyObject* other) {
-  PyTensor* tensor = as_tensor(self);
-  Py_INCREF(self);
-  if (self == other) return self;
-  PyTensor* made = is_tensor(other) ? as_tensor(other) : nullptr;
-  if (!made || !made->view || made->view->root != (tensor->view ? tensor->view->root : tensor)) {
-    Py_DECREF(self);
-    return PyErr_Format(PyExc_TypeError, "in-place: the operation gave no view of the tensor");
-  }
-  if (is_tracked_leaf(tensor)) {
-    Py_DECREF(self);
-    return PyErr_Format(PyExc_RuntimeError,
-                        "in-place: a leaf Variable that requires grad is being used in an in-place operation that changes its shape: %s. Use "
-                        "the form that returns a new tensor.",
-                        tensor->value->type->text().c_str());
-  }
-  std::swap(tensor->value, made->value);
-  std::swap(tensor->view, made->view);
-  made->version = tensor->version;
-  made->detached = tensor->detached;
-  made->silent = tensor->silent;
-  made->storage = std::exchange(tensor->storage, nullptr);
-  // All views of the handle, the new one too, refer to `made` instead.
-  made->views = std::exchange(tensor->views, 0);
-  made->epoch = tensor->epoch++;
-  made->former = std::exchange(tensor->former, made);
-  Py_INCREF(other);
-  // At once, since a handle that is its own parent would never be freed.
-  if (!current_value(tensor)) Py_CLEAR(self);
-  return self;
 }
 
 bool check_root(PyTensor* tensor, PyObject* seed, Py_ssize_t position) {
@@ -569,6 +541,7 @@ PyGetSetDef tensor_attributes[] = {
     {"_location", guarded<get_location>, nullptr, "[(file, line, columns, function)] of the calls that lead to where this value was declared, innermost first.", nullptr},
     {"_where", guarded<get_where>, nullptr, "file:line where this value was declared.", nullptr},
     {"_is_realised", guarded<get_realised>, nullptr, "Whether this value is in memory.", nullptr},
+    {"_has_views", guarded<get_has_views>, nullptr, "Whether there are views of this tensor.", nullptr},
     {"_is_symbolic", guarded<get_symbolic>, nullptr, "Whether a placeholder stands above this value.", nullptr},
     {"__dict__", spoiling<get_dict>, spoiling<set_dict>, "Attributes that the program has set.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -584,6 +557,7 @@ PyMethodDef tensor_methods[] = {
     {"_data_ptr", spoiling<data_ptr>, METH_NOARGS, "Address of the memory of a tensor that is no view."},
     {"_assign", method<assign_method>(), METH_FASTCALL, "In-place: take the value of another tensor, which was computed of these operands."},
     {"_apart", spoiling<apart_method>, METH_O, "An operand of an in-place operation on this tensor: a copy, if it shows its storage through a detach()."},
+    {"_count_change", spoiling<count_change_method>, METH_NOARGS, "In-place: count a change that leaves the elements as they are."},
     {"_become", spoiling<become>, METH_O, "In-place: become a view that was made of this tensor."},
     {"_replace_value", spoiling<replace_value>, METH_O, "Take another tensor's value, type and all, and share nothing."},
     {"_share_storage", spoiling<share_storage_method>, METH_O,

@@ -225,6 +225,65 @@ def test_versions_count_writes_but_those_through_data():
     assert x._version == 3
 
 
+OTHER_SHAPES = {
+    "t_": lambda x: x.t_(),
+    "transpose_": lambda x: x.transpose_(0, 1),
+    "swapaxes_": lambda x: x.swapaxes_(0, 1),
+    "swapdims_": lambda x: x.swapdims_(0, 1),
+    "unsqueeze_": lambda x: x.unsqueeze_(0),
+    "squeeze_": lambda x: x.squeeze_(),
+    "as_strided_": lambda x: x.as_strided_((2, 2), (1, 1)),
+    "resize_": lambda x: x.resize_(3, 2),
+    "resize_ to more": lambda x: x.resize_(8),
+    "set_": lambda x: x.set_(torch.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_SHAPES)
+def test_versions_count_changes_of_the_shape(name):
+    """Counts of PyTorch 2.13, which the base of a view has, too."""
+    x = torch.zeros(2, 3)
+    OTHER_SHAPES[name](x)
+    assert x._version == 1
+    x.add_(1)
+    assert x._version == 2
+    base = torch.zeros(6)
+    view = base.view(2, 3)
+    if "more" not in name:
+        OTHER_SHAPES[name](view)
+        assert view._version == 1 and (base._version == 1 or name in ("resize_", "set_"))
+
+
+def test_a_write_that_is_counted_by_hand_is_refused_where_a_gradient_reads():
+    x = leaf(1.0, 2.0)
+    y, z = x * x, torch.zeros(2)
+    loss = (y * y).sum() + z.sum()
+    torch.autograd.graph.increment_version([y, z])
+    assert (y._version, z._version, y.tolist()) == (1, 1, [1.0, 4.0])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    with pytest.raises(TypeError, match="int is no tensor"):
+        torch.autograd.graph.increment_version([3])
+
+
+def test_a_saved_tensor_that_got_another_shape_is_refused():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return 2 * ctx.saved_tensors[0] * gradient
+
+    x = leaf(1.0, 2.0) * 1
+    y = Square.apply(x)
+    x.unsqueeze_(0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
 def test_kept_gradients_are_those_of_what_became_of_the_value():
     x = leaf(1.0, 2.0)
     y = x * 2

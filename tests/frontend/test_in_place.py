@@ -54,6 +54,15 @@ def test_resize_of_a_view_shows_what_follows_in_its_storage():
         x[4:].resize_(3)
 
 
+def test_views_show_what_is_written_to_a_tensor_that_became_smaller():
+    x = torch.arange(6.0)
+    view = x[1:3]
+    x.resize_(2, 2)[0, 1] = 9
+    assert view.tolist() == [9.0, 2.0] and x.tolist() == [[0.0, 9.0], [2.0, 3.0]]
+    view.zero_()
+    assert x.tolist() == [[0.0, 0.0], [0.0, 3.0]]
+
+
 def test_parameters_that_share_memory_are_detached_in_place():
     weight = torch.nn.Parameter(torch.zeros(2))
     weight.data = torch.ones(4)[1:3]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from twofold import _core
 from twofold.frontend.grad_fn import GradientEdge, Node, get_gradient_edge
+from twofold.frontend.gradients import no_grad
 from twofold.frontend.tensor_hooks import HookHandle, MultiGradHook
 
 Tensor = _core.Tensor
@@ -18,6 +19,7 @@ __all__ = [
     "Node",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -119,6 +121,26 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         _state.refusals.pop()
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count an in-place write that was made out of sight, so that a backward pass which reads the elements is refused.
+
+    Raises TypeError for anything but a tensor, or several.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2)
+    >>> torch.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for one in [tensor] if isinstance(tensor, Tensor) else list(tensor):
+        if not isinstance(one, Tensor):
+            raise TypeError(
+                f"increment_version: {type(one).__name__} is no tensor. Give a tensor, or several."
+            )
+        with no_grad():
+            one._assign(one.detach())
 
 
 def register_multi_grad_hook(

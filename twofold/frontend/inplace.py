@@ -45,7 +45,8 @@ def write_out(out: Any, result: Any) -> Any:
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """In-place: another shape, with the first elements in row-major order; new ones are 0.
 
-    A view shows what follows its first element in the storage. Raises RuntimeError for a tensor that requires
+    A view, and a tensor that has views, show what follows their first element in the storage; a tensor whose storage
+    has too few elements gets another one, which its views do not show. Raises RuntimeError for a tensor that requires
     grad, and for a view where its storage has too few elements.
 
     >>> import twofold as torch
@@ -58,20 +59,20 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         raise ArgumentError(f"resize_ to {memory_format!r}", "Use contiguous(memory_format=...).")
     if self.requires_grad:
         raise RuntimeError(f"resize_: {self.type_} requires grad. Use reshape or pad.")
-    count = prod(shape)
-    if self._base is not None:
-        if shape != tuple(self.shape):
-            whole = alias_of(self.detach()).detach()
-            if self.storage_offset() + count > whole.shape[0]:
-                raise RuntimeError(
-                    f"resize_: {self.type_} is a view of too few elements. Use reshape or pad."
-                )
-            show(self, whole.as_strided(shape, row_major(shape), self.storage_offset()))
+    if shape == tuple(self.shape):
         return self
-    flat = ops.ravel(self.detach())
-    if count > flat.shape[0]:
-        flat = ops.pad(flat, (0, count - flat.shape[0]))
-    self._share_storage(ops.copied(ops.reshape(ops.narrow(flat, 0, 0, count), shape)))
+    count, is_view = prod(shape), self._base is not None
+    if is_view or (self._has_views and count <= prod(self.shape)):
+        whole = alias_of(self.detach()).detach()
+        if self.storage_offset() + count > whole.shape[0]:
+            raise RuntimeError(f"resize_: {self.type_} is a view of too few elements. Use reshape or pad.")
+        show(self, whole.as_strided(shape, row_major(shape), self.storage_offset()))
+    else:
+        flat = ops.ravel(self.detach())
+        if count > flat.shape[0]:
+            flat = ops.pad(flat, (0, count - flat.shape[0]))
+        self._share_storage(ops.copied(ops.reshape(ops.narrow(flat, 0, 0, count), shape)))
+    self._count_change()
     return self
 
 
@@ -110,6 +111,7 @@ def set_(
         elif storage_offset or stride is not None:
             raise ArgumentError("set_ with an offset or strides but no size", "Give size, too.")
     show(self, shown)
+    self._count_change()
     return self
 
 

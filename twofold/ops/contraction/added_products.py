@@ -305,7 +305,7 @@ def _best_order(sizes: Sequence[int]) -> list[list[int]]:
 
 @public()
 def chain_matmul(*matrices: Any) -> Any:
-    """The product of matrices, in the order that takes the fewest multiplications; of one matrix itself.
+    """The product of matrices, in the order that takes the fewest multiplications; of one matrix a copy.
 
     Raises ShapeError for what is no matrix.
 
@@ -316,7 +316,7 @@ def chain_matmul(*matrices: Any) -> Any:
     for position, factor in enumerate(matrices):
         if len(factor.shape) != 2:
             raise ShapeError(f"factor {position} has {len(factor.shape)} axes", "Give matrices.")
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return ops.copied(matrices[0]) if len(matrices) == 1 else multi_dot(matrices)
 
 
 @linalg_function()

@@ -71,6 +71,12 @@ class complex_(Elementwise):
         return _join(*arrays)
 
 
+def _is_real(input: Any) -> bool:
+    """Whether ``input`` is a tensor of real numbers: parts and conjugates of these are the tensor itself."""
+    dtype = getattr(input, "dtype", None)
+    return isinstance(dtype, DType) and dtype.kind != "c"
+
+
 class Part(Elementwise):
     """A part of complex numbers, which shares their memory."""
 
@@ -110,6 +116,10 @@ class real(Part):
     """
 
     position = 0
+
+    @staticmethod
+    def call(input: Any) -> Any:
+        return input if _is_real(input) else apply("real", input)
 
     def write(self, base: Any, value: Any) -> Any:
         """Complex numbers with another real part."""
@@ -182,6 +192,7 @@ class conj:
     kinds = "biufc"
     signature = "input"
     inplace = True
+    call = lambda input: input if _is_real(input) else apply("conj", input)
     reference = numpy.conj
     compute = _conjugate
 

@@ -181,7 +181,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if not 0 <= k <= size:
         raise ArgumentError(f"k {k} for size {size} of axis {axis}", "Use no more than there are.")
     if not input.shape:
-        return _TOPK(input, ops.argsort(input))
+        return _TOPK(ops.copied(input), ops.argsort(input))
     positions = apply("leading_indices", input, attrs=(axis, int(k), bool(largest)))
     return _TOPK(ops.gather(input, axis, positions), positions)
 

@@ -539,7 +539,7 @@ def _extreme(largest: bool, input: Any, dim: Any, keepdim: bool) -> Any:
     (axis,) = normalize_axes(dim, input.ndim) or (None,)
     kind = _MAX if largest else _MIN
     if axis is None:
-        return kind(input, apply("argmax", input, attrs=((),)))
+        return kind(ops.copied(input), apply("argmax", input, attrs=((),)))
     values = apply("select_extreme", input, attrs=(axis, bool(keepdim), largest))
     return kind(values, apply("argmax" if largest else "argmin", input, attrs=((axis,), bool(keepdim))))
 

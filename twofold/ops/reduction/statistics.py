@@ -171,7 +171,7 @@ class grid_counts(Host):
 def _edges(points: Any, axis: int, bins: Any, limits: Sequence[float] | None) -> Any:
     """The edges of the bins of one axis."""
     if hasattr(bins, "shape"):
-        return bins
+        return ops.copied(bins)
     if bins < 1:
         raise ArgumentError(f"{bins} bins", "Use at least one.")
     dtype = points.dtype

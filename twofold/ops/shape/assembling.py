@@ -32,6 +32,7 @@ from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.shape import shapes
 from twofold.ops.shape.movement import slice_axis
+from twofold.ops.shape.reshaping import piece
 
 
 def listed(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -320,7 +321,7 @@ def tensor_split(
     positions = shapes.split_positions(
         input.shape[axis], _given(indices_or_sections=indices_or_sections, sections=sections, indices=indices)
     )
-    return tuple(slice_axis(input, axis, start, size) for start, size in positions)
+    return tuple(piece(input, axis, start, size) for start, size in positions)
 
 
 def _given(**ways: Any) -> Any:

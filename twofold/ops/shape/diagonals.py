@@ -53,7 +53,7 @@ class diag_embed:
 
 @public(methods=("diag",))
 def diag(input: Any, diagonal: int = 0) -> Any:
-    """The matrix with a vector as its diagonal, or the vector on the diagonal of a matrix.
+    """The matrix with a vector as its diagonal, or a copy of the diagonal of a matrix.
 
     >>> import twofold as torch
     >>> torch.diag(torch.tensor([1, 2]))
@@ -65,7 +65,7 @@ def diag(input: Any, diagonal: int = 0) -> Any:
     ndim = len(input.shape)
     if ndim not in (1, 2):
         raise ShapeError(f"diag of a tensor with {ndim} axes", "Use a vector, a matrix, or diag_embed.")
-    return ops.diag_embed(input, diagonal) if ndim == 1 else ops.diagonal(input, diagonal)
+    return ops.diag_embed(input, diagonal) if ndim == 1 else ops.copied(ops.diagonal(input, diagonal))
 
 
 @public(methods=("diagflat",))

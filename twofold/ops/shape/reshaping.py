@@ -180,7 +180,7 @@ def t(input: Any) -> Any:
     """
     if len(input.shape) > 2:
         raise ShapeError(f"t of a tensor with {len(input.shape)} axes", "Use mT or transpose(dim0, dim1).")
-    return ops.transpose(input, 0, 1) if len(input.shape) == 2 else input
+    return ops.transpose(input, 0, 1) if len(input.shape) == 2 else ops.alias(input)
 
 
 @public(methods=("adjoint",))
@@ -248,14 +248,16 @@ def expand_as(input: Any, other: Any) -> Any:
 
 @public()
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """The inputs expanded to their common shape.
+    """The inputs expanded to their common shape; those that have it are returned themselves.
 
     >>> import twofold as torch
     >>> [x.shape for x in torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3))]
     [twofold.Size([2, 3]), twofold.Size([2, 3])]
     """
     shape = broadcast_shapes(*[tuple(tensor.shape) for tensor in tensors])
-    return tuple(ops.broadcast_to(tensor, shape) for tensor in tensors)
+    return tuple(
+        tensor if tuple(tensor.shape) == shape else ops.broadcast_to(tensor, shape) for tensor in tensors
+    )
 
 
 @public(methods=("fliplr",))
@@ -305,7 +307,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
             f"elements {start} to {start + length} of axis {axis} with size {size}",
             f"Keep start + length at most {size}.",
         )
-    return _piece(input, axis, first, length)
+    return piece(input, axis, first, length)
 
 
 @public(methods=("select",))
@@ -348,7 +350,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     return _pieces(input, axis, shapes.chunk_sizes(input.shape[axis], chunks, axis))
 
 
-def _piece(input: Any, axis: int, start: int, size: int) -> Any:
+def piece(input: Any, axis: int, start: int, size: int) -> Any:
     """A block along one axis, as a handle of its own."""
     found = slice_axis(input, axis, start, size)
     return ops.alias(input) if found is input else found
@@ -356,7 +358,7 @@ def _piece(input: Any, axis: int, start: int, size: int) -> Any:
 
 def _pieces(input: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
-    return tuple(_piece(input, axis, start, size) for start, size in zip(starts, sizes, strict=True))
+    return tuple(piece(input, axis, start, size) for start, size in zip(starts, sizes, strict=True))
 
 
 @public(methods=("unbind",))
