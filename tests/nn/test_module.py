@@ -275,6 +275,13 @@ def test_assigned_state_is_held_and_not_copied() -> None:
         module.load_state_dict({**given, "kept": torch.ones(4)}, assign=True)
 
 
+def test_assigned_parameters_are_those_that_are_given() -> None:
+    layer = nn.Linear(2, 2, bias=False).requires_grad_(False)
+    weight = nn.Parameter(torch.zeros(2, 2))
+    layer.load_state_dict({"weight": weight}, assign=True)
+    assert layer.weight is weight and not weight.requires_grad
+
+
 def test_what_a_module_is_converted_to_is_checked() -> None:
     layer = nn.Linear(1, 1)
     for wrong in (3, "float32"):

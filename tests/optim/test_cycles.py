@@ -247,3 +247,24 @@ def test_statistics_are_computed_anew() -> None:
     means = torch.stack([batch.mean(0) for batch in batches]).mean(0)
     torch.testing.assert_close(model[0].running_mean, means)
     assert model[0].momentum == 0.1 and not model.training
+
+
+def test_lists_of_averages_have_one_dtype() -> None:
+    class Mixed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = torch.nn.Parameter(torch.ones(2))
+            self.second = torch.nn.Parameter(torch.ones(2, dtype=torch.float64))
+            self.third = torch.nn.Parameter(torch.ones(3))
+
+    seen = []
+
+    def update(averages, params, count) -> None:
+        seen.append([tuple((one.dtype, len(one)) for one in each) for each in (averages, params)])
+
+    model = Mixed()
+    averaged = AveragedModel(model, multi_avg_fn=update)
+    averaged.update_parameters(model)
+    averaged.update_parameters(model)
+    single, double = ((torch.float32, 2), (torch.float32, 3)), ((torch.float64, 2),)
+    assert seen == [[single, single], [double, double]]

@@ -150,3 +150,21 @@ def test_a_wrapper_that_makes_no_groups_of_its_own_has_hooks_on_its_steps() -> N
     wrapper.register_step_post_hook(lambda optimizer, args, kwargs: calls.append(optimizer))
     wrapper.step()
     assert calls == [wrapper] and w.tolist() == [0.5, 0.5]
+
+
+def test_loaded_tensors_have_the_dtype_of_their_parameter_but_steps() -> None:
+    """PyTorch's rule: counts and masks of an optimizer of one's own become floats, what is called "step" does not."""
+    param = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Optimizer([param], {})
+    counts = torch.tensor([1, 2])
+    state = {
+        "step": torch.tensor(3.0),
+        "count": counts,
+        "list": [counts],
+        "inner": {"step": counts, "mask": counts},
+    }
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": {0: state}})
+    found = optimizer.state[param]
+    assert found["step"].dtype is torch.float32 and found["inner"]["step"].dtype is torch.int64
+    for one in (found["count"], *found["list"], found["inner"]["mask"]):
+        assert one.dtype is torch.float64 and one.tolist() == [1.0, 2.0]

@@ -167,9 +167,12 @@ def _load_member(module: Any, name: str, member: Tensor, given: Any, key: str, a
             f"the shape in current model is {_size(member)}."
         )
     if assigned:
-        setattr(
-            module, name, Parameter(given, member.requires_grad) if isinstance(member, Parameter) else given
-        )
+        if isinstance(member, Parameter):
+            if isinstance(given, Parameter):
+                given.requires_grad_(member.requires_grad)
+            else:
+                given = Parameter(given, member.requires_grad)
+        setattr(module, name, given)
         return None
     with _core.GradientMode(False):
         member.copy_(given)

@@ -172,7 +172,7 @@ class Optimizer(Hooked):
 
     defaults: dict[str, Any]
     state_numbers: ClassVar[dict[str, Callable[[Any], Any]]] = {"step": int}
-    """Parts of the state that are numbers here, which PyTorch keeps as tensors."""
+    """Parts of the first state that are numbers here, which PyTorch keeps as tensors."""
     takes_sparse_gradients: ClassVar[bool] = False
     """Whether ``_steps`` takes gradients of tables that were looked up with ``sparse=True``."""
     decays_weights: ClassVar[bool] = True
@@ -366,13 +366,14 @@ class Optimizer(Hooked):
             for number, param in zip(new["params"], own["params"], strict=True)
         }
         state: defaultdict[Any, Any] = defaultdict(dict)
+        kept = {} if type(self)._first_state is Optimizer._first_state else self.state_numbers
         for number, values in state_dict["state"].items():
             param = params.get(number)
             if param is None:
                 state[number] = deepcopy(values)
             else:
                 state[param] = {
-                    key: _fitting(self.state_numbers.get(key), value, param) for key, value in values.items()
+                    key: _fitting(kept.get(key), value, param, key) for key, value in values.items()
                 }
         for new, own in zip(given, self.param_groups, strict=True):
             own.update({key: value for key, value in new.items() if key != "params"})
@@ -414,16 +415,18 @@ def _names_and_tensors(given: Any) -> tuple[list[str], list[Any]]:
     return [name for name, _ in named], [param for _, param in named]
 
 
-def _fitting(number: Callable[[Any], Any] | None, value: Any, param: Tensor) -> Any:
-    """A loaded value: counts and rates as numbers, tensors as own copies in the dtype of the parameter."""
+def _fitting(number: Callable[[Any], Any] | None, value: Any, param: Tensor, key: Any) -> Any:
+    """A loaded value: counts and rates as numbers, tensors but a "step" as copies in the parameter's float dtype."""
+    if isinstance(value, dict):
+        return {inner: _fitting(None, item, param, inner) for inner, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_fitting(number, item, param) for item in value)
+        return type(value)(_fitting(number, item, param, key) for item in value)
     if not isinstance(value, Tensor):
         return deepcopy(value)
     if number is not None:
         return number(value.item())
     copied = value.detach().clone()
-    return copied.to(param.dtype) if param.dtype.kind == "f" and copied.dtype.kind == "f" else copied
+    return copied.to(param.dtype) if param.dtype.kind == "f" and key != "step" else copied
 
 
 def check_ways(

@@ -80,6 +80,16 @@ def get_swa_multi_avg_fn() -> Callable[[Any, Any, Any], None]:
     return _of_lists(get_swa_avg_fn())
 
 
+def _by_dtype(averages: list[Tensor], params: list[Tensor]) -> Iterable[tuple[list[Tensor], list[Tensor]]]:
+    """The averages of each dtype, and the parameters that belong to them."""
+    groups: dict[Any, tuple[list[Tensor], list[Tensor]]] = {}
+    for average, param in zip(averages, params, strict=True):
+        own, given = groups.setdefault(average.dtype, ([], []))
+        own.append(average)
+        given.append(param)
+    return groups.values()
+
+
 class AveragedModel(Module):
     """A copy of ``model`` whose parameters are averages of those that ``update_parameters`` was given.
 
@@ -91,7 +101,7 @@ class AveragedModel(Module):
         device: The CPU.
         avg_fn: The new average from the average, the parameter and the number of averages before; by default all
             count alike.
-        multi_avg_fn: The same on lists, changing the averages in place.
+        multi_avg_fn: The same on lists of one dtype, changing the averages in place.
         use_buffers: Whether buffers are averaged, too; otherwise they are copied.
 
     >>> import twofold as torch
@@ -144,7 +154,8 @@ class AveragedModel(Module):
                     average.copy_(param)
             else:
                 update = self.multi_avg_fn or _of_lists(self.avg_fn or get_swa_avg_fn())
-                update(own, given, self.n_averaged)
+                for averages_of_dtype, params_of_dtype in _by_dtype(own, given):
+                    update(averages_of_dtype, params_of_dtype, self.n_averaged)
             if not self.use_buffers:
                 for average, param in buffers:
                     average.copy_(param)
