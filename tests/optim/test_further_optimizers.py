@@ -255,3 +255,62 @@ def test_the_tolerance_of_changes_does_not_end_the_line_search() -> None:
 
     optimizer.step(closure)
     numpy.testing.assert_allclose(x.detach().numpy(), [2.7898, 7.9433], rtol=1e-4)  # of PyTorch 2.13
+
+
+def test_an_optimizer_that_is_written_with_helpers_of_pytorch() -> None:
+    """Adam as packages write it, with a step that is a tensor, beside Adam; also after its state was loaded."""
+    from twofold.optim import optimizer as helpers
+
+    class Own(torch.optim.Optimizer):
+        def __init__(self, params) -> None:
+            super().__init__(params, {"lr": 0.1, "differentiable": False})
+
+        @helpers._use_grad_for_differentiable
+        def step(self, closure=None) -> None:
+            self._cuda_graph_capture_health_check()
+            for group in self.param_groups:
+                lists = [group["params"], [param.grad for param in group["params"]]]
+                grouped = self._group_tensors_by_device_and_dtype(lists, with_indices=True)
+                for (params, grads), _ in grouped.values():
+                    for param, grad in zip(params, grads, strict=True):
+                        self.change(param, grad, group["lr"])
+
+        def change(self, param, grad, lr) -> None:
+            state = self.state[param]
+            if not state:
+                state["step"] = torch.tensor(0.0, dtype=helpers._get_scalar_dtype())
+                state["mean"], state["square"] = torch.zeros_like(param), torch.zeros_like(param)
+            state["step"] += 1
+            step = helpers._get_value(state["step"])
+            state["mean"].lerp_(grad, 0.1)
+            state["square"].mul_(0.999).addcmul_(grad, grad, value=0.001)
+            denominator = (state["square"] / (1 - 0.999**step)).sqrt() + 1e-8
+            param.addcdiv_(state["mean"], denominator, value=-lr / (1 - 0.9**step))
+
+    assert helpers._default_to_fused_or_foreach([torch.zeros(1)], False, True) == (True, False)
+    assert helpers._default_to_fused_or_foreach([torch.zeros(1)], True, True) == (False, False)
+    own, adam = (torch.tensor([1.0, -2.0, 3.0], requires_grad=True) for _ in range(2))
+    optimizers = [Own([own]), torch.optim.Adam([adam], lr=0.1)]
+    for k in range(4):
+        if k == 2:
+            state = optimizers[0].state_dict()
+            optimizers[0] = Own([own])
+            optimizers[0].load_state_dict(state)
+        for param, optimizer in zip((own, adam), optimizers, strict=True):
+            optimizer.zero_grad()
+            (param**4).sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(own, adam)
+
+
+def test_complex_lists_become_views_of_real_numbers() -> None:
+    from twofold.optim.optimizer import _view_as_real
+
+    params, grads = (
+        [torch.ones(2, dtype=torch.complex64), torch.ones(2)],
+        [torch.zeros(2, dtype=torch.complex64), None],
+    )
+    first = params[0]
+    _view_as_real(params, grads)
+    params[0][0, 1] = 5
+    assert first.tolist() == [1 + 5j, 1 + 0j] and grads[0].shape == (2, 2) and grads[1] is None

@@ -19,12 +19,64 @@ from twofold.optim.hooks import (
     register_optimizer_step_pre_hook,
     with_hooks,
 )
+from twofold.optim.step_functions import (
+    _capturable_doc as _capturable_doc,
+)
+from twofold.optim.step_functions import (
+    _default_to_fused_or_foreach as _default_to_fused_or_foreach,
+)
+from twofold.optim.step_functions import (
+    _device_dtype_check_for_fused as _device_dtype_check_for_fused,
+)
+from twofold.optim.step_functions import (
+    _differentiable_doc as _differentiable_doc,
+)
+from twofold.optim.step_functions import (
+    _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported,
+)
+from twofold.optim.step_functions import (
+    _foreach_doc as _foreach_doc,
+)
+from twofold.optim.step_functions import (
+    _fused_doc as _fused_doc,
+)
+from twofold.optim.step_functions import (
+    _get_capturable_supported_devices as _get_capturable_supported_devices,
+)
+from twofold.optim.step_functions import (
+    _get_scalar_dtype as _get_scalar_dtype,
+)
+from twofold.optim.step_functions import (
+    _get_value as _get_value,
+)
+from twofold.optim.step_functions import (
+    _maximize_doc as _maximize_doc,
+)
+from twofold.optim.step_functions import (
+    _params_doc as _params_doc,
+)
+from twofold.optim.step_functions import (
+    _stack_if_compiling as _stack_if_compiling,
+)
+from twofold.optim.step_functions import (
+    _to_scalar as _to_scalar,
+)
+from twofold.optim.step_functions import (
+    _use_grad_for_differentiable as _use_grad_for_differentiable,
+)
+from twofold.optim.step_functions import (
+    _view_as_real as _view_as_real,
+)
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
 Tensor = _core.Tensor
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 StateDict: TypeAlias = dict[str, Any]
+Args: TypeAlias = tuple[Any, ...]
+Kwargs: TypeAlias = dict[str, Any]
+DeviceDict: TypeAlias = dict[Any, Tensor]
+DeviceDtypeDict: TypeAlias = dict[Any, Tensor]
 Steps: TypeAlias = Iterable[tuple[Tensor, Tensor, dict[str, Any]]]
 """Parameters, each with its gradient and its state, whose ``step`` counts this step."""
 
@@ -379,6 +431,18 @@ class Optimizer(Hooked):
             own.update({key: value for key, value in new.items() if key != "params"})
         self.__setstate__({"state": state, "param_groups": self.param_groups})
         self._call_hooks("load after")
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: Sequence[Sequence[Any]], with_indices: bool = False
+    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+        lists = import_module("twofold.utils._foreach_utils")
+        found: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]
+        found = lists._group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+        return found
+
+    def _cuda_graph_capture_health_check(self) -> None:
+        """Nothing: no step is captured."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
