@@ -282,3 +282,12 @@ def test_a_source_has_a_gradient_of_zeros_where_the_index_is_empty_as_in_pytorch
     more = torch.ones(3, 2, requires_grad=True)
     x.scatter(0, wide, more).sum().backward()
     assert more.grad.tolist() == [[0.0, 0.0]] * 3
+
+
+def test_means_of_complex_numbers() -> None:
+    """What PyTorch 2.13 gives: the mean of both parts, with the number that is there or without."""
+    x, index = torch.tensor([1 + 1j, 2.0, 3.0]), torch.tensor([0, 0, 2])
+    values = torch.tensor([1j, 2.0, 1 + 1j])
+    found = x.scatter_reduce(0, index, values, "mean").numpy()
+    numpy.testing.assert_allclose(found, [1 + 2j / 3, 2, 2 + 0.5j], rtol=1e-6)
+    assert x.scatter_reduce(0, index, values, "mean", include_self=False).tolist() == [1 + 0.5j, 2, 1 + 1j]

@@ -101,6 +101,10 @@ def _identity(how: str, dtype: DType) -> Any:
 
 
 def _averaged(total: Any, count: Any, dtype: DType) -> Any:
+    if dtype.kind == "c":
+        return ops.complex(
+            *(_averaged(part, count, dtype.real) for part in (ops.real(total), ops.imag(total)))
+        )
     if dtype.kind != "f":
         return convert(ops.floor_divide(total, convert(count, dtype)), dtype)
     return convert(convert(total, dtype.compute) / convert(count, dtype.compute), dtype)
