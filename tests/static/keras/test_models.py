@@ -39,13 +39,13 @@ def test_steps_of_gradient_descent():
             x, y = X[8 * k : 8 * k + 8], Y[8 * k : 8 * k + 8]
             off = x @ w + b - y
             loss, error = loss + (off**2).mean() / 3, error + abs(off).mean() / 3
-            mw, mb = 0.9 * mw + 2 * off @ x / 8, 0.9 * mb + 2 * off.mean()
             rate = 0.1 / (1 + 0.5 * steps)
-            w, b, steps = w - rate * mw, b - rate * mb, steps + 1
+            mw, mb = 0.9 * mw - rate * 2 * off @ x / 8, 0.9 * mb - rate * 2 * off.mean()
+            w, b, steps = w + mw, b + mb, steps + 1
         losses.append(loss)
         errors.append(error)
     numpy.testing.assert_allclose(history.history["loss"], losses, rtol=1e-5)
-    numpy.testing.assert_allclose(history.history["mae"], errors, rtol=1e-5)
+    numpy.testing.assert_allclose(history.history["mean_absolute_error"], errors, rtol=1e-5)
     assert history.epoch == [0, 1]
     kernel, bias = model.get_weights()
     numpy.testing.assert_allclose([*kernel[:, 0], *bias], [*w, b], rtol=1e-5)
@@ -57,7 +57,7 @@ def test_steps_of_gradient_descent():
 FIRST_STEPS = {
     "adam": lambda g: 0.001 * g / (abs(g) + 1e-7 / 0.001**0.5),
     "rmsprop": lambda g: 0.001 * g / (numpy.sqrt(0.1 * g * g) + 1e-7),
-    "adagrad": lambda g: 0.001 * g / (numpy.sqrt(0.1 + g * g) + 1e-7),
+    "adagrad": lambda g: 0.001 * g / (numpy.sqrt(g * g) + 1e-7),
     "adadelta": lambda g: 0.001 * g * numpy.sqrt(1e-7) / numpy.sqrt(0.05 * g * g + 1e-7),
     "sgd": lambda g: 0.01 * g,
 }

@@ -156,7 +156,7 @@ def test_several_outputs_are_measured_each() -> None:
     x = L.Input([6])
     model = K.Model(x, [L.Dense(1, name="a")(x), L.Dense(2, name="b")(x)])
     model.compile("sgd", ["mse", "mae"], metrics=["mse"], loss_weights=[1.0, 0.5])
-    assert model.metrics_names == ["loss", "a_loss", "b_loss", "a_mse", "b_mse"]
+    assert model.metrics_names == ["loss", "a_loss", "b_loss", "a_mean_squared_error", "b_mean_squared_error"]
     a, b = model.predict(X)
     total, one, two, *squares = model.evaluate(X, [Y, X[:, :2]], verbose=0)
     wanted = [((a - Y) ** 2).mean(), abs(b - X[:, :2]).mean(), ((b - X[:, :2]) ** 2).mean()]

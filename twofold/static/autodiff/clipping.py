@@ -82,4 +82,6 @@ def clip_by_global_norm(
 @operation("ScaleByNorm")
 def _scaled(t: Any, clip_norm: Any, norm: Any) -> Any:
     scale = apply("divide", clip_norm, ops.maximum(norm, clip_norm))
+    if hasattr(norm, "dtype"):  # of a norm that is no number nothing is kept, which tells of it
+        scale = ops.where(ops.isfinite(norm), scale, float("nan"))
     return apply("multiply", t, ops.cast(scale, t.dtype) if hasattr(scale, "dtype") else scale)

@@ -21,11 +21,16 @@ def _shown(optimizer: str, result: str) -> Callable[[Any], Any]:
 class DecoupledWeightDecayExtension(Optimizer):
     """Base beside an optimiser: ``variable -= weight_decay * variable`` before its step (Loshchilov, Hutter 2017).
 
-    Of a table of which rows were looked up these alone decay, where the optimiser changes them alone.
+    Of a table of which rows were looked up these alone decay, whether or not the optimiser changes them alone.
     """
 
     _decay: Any = 0.0
     _chosen: list[Variable] | None = None
+    _by_rows = True
+
+    @property
+    def _in_rows_first(self) -> int | None:  # type: ignore[override]
+        return None if super()._by_rows else 0
 
     def minimize(self, *args: Any, decay_var_list: Iterable[Variable] | None = None, **kwargs: Any) -> Any:
         """That of the optimiser; ``decay_var_list`` are the variables that decay, all unless given."""
@@ -43,12 +48,18 @@ class DecoupledWeightDecayExtension(Optimizer):
     def _rule_of(self, variable: Variable) -> tuple[Callable[..., list[Any]], Mapping[str, Any]]:
         rule, numbers = super()._rule_of(variable)
         if self._chosen is not None and not any(one is variable for one in self._chosen):
-            return rule, numbers
+            return _unaware(rule), numbers
 
-        def decayed(p: Any, *rest: Any, weight_decay: Any, **others: Any) -> list[Any]:
-            return rule(ops.subtract(p, ops.multiply(p, weight_decay)), *rest, **others)
+        def decayed(p: Any, *rest: Any, weight_decay: Any, reached: Any = None, **others: Any) -> list[Any]:
+            lower = ops.subtract(p, ops.multiply(p, weight_decay))
+            return rule(lower if reached is None else ops.where(reached, lower, p), *rest, **others)
 
         return decayed, {**numbers, "weight_decay": self._decay}
+
+
+def _unaware(rule: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """A rule that may be told which rows were looked up."""
+    return lambda *states, reached=None, **numbers: rule(*states, **numbers)
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Optimizer]:

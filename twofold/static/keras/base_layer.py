@@ -32,6 +32,11 @@ class Call(NamedTuple):
     outputs: Any
 
 
+def mask_of(tensor: Any) -> Any:
+    """The mask of a tensor that a layer made, of bools that are false where steps do not count; or None."""
+    return getattr(tensor, "_keras_mask", None)
+
+
 def call_of(tensor: Any) -> Call | None:
     """The call of the layer that made a tensor; None for any other tensor."""
     return getattr(tensor, "keras_call", None)

@@ -49,10 +49,42 @@ class Callback:
         """After an epoch."""
 
     def on_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Before a batch."""
+        """Before a batch of training."""
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """After a batch."""
+        """After a batch of training."""
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Before a batch of training: ``on_batch_begin``."""
+        self.on_batch_begin(batch, logs)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """After a batch of training: ``on_batch_end``."""
+        self.on_batch_end(batch, logs)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Before ``evaluate``."""
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """After ``evaluate``."""
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Before a batch of ``evaluate``."""
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        """After a batch of ``evaluate``."""
+
+    def on_predict_begin(self, logs: Any = None) -> None:
+        """Before ``predict``."""
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        """After ``predict``."""
+
+    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Before a batch of ``predict``."""
+
+    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+        """After a batch of ``predict``."""
 
 
 class History(Callback):

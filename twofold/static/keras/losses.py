@@ -1,7 +1,8 @@
-"""Losses and metrics of Keras, one number for each element of a batch: ``tf.keras.losses``, ``tf.keras.metrics``."""
+"""Losses of Keras, one number for each element of a batch: ``tf.keras.losses``."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,11 @@ from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import shape_ops
 from twofold.static.autodiff import clipping
 from twofold.static.graph.graph import operation_of
-from twofold.static.keras.named import found_in, look_up
-
-_EPSILON = 1e-7
+from twofold.static.keras.loss_objects import Loss as Loss
+from twofold.static.keras.loss_objects import loss_of
+from twofold.static.keras.named import CustomObjectScope, found_in, look_up
+from twofold.static.keras.named import serialize as _serialize
+from twofold.static.keras.state import settings
 
 
 def _pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
@@ -20,17 +23,35 @@ def _pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     return math.cast(convert_to_tensor(y_true), found.dtype), found
 
 
-def _last_mean(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _clipped(value: Any, low: float, high: float = float("inf")) -> Any:
+    return clipping.clip_by_value(value, low, high)
+
+
+def _last_mean(name: str, text: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """The mean over the last axis of a function of labels and predictions."""
-    return lambda y_true, y_pred: math.reduce_mean(function(*_pair(y_true, y_pred)), -1)
+
+    def loss(y_true: Any, y_pred: Any) -> Any:
+        return math.reduce_mean(function(*_pair(y_true, y_pred)), -1)
+
+    loss.__name__ = loss.__qualname__ = name
+    loss.__doc__ = text
+    return loss
 
 
-def _logits_of(y_pred: Any, activation: str) -> Any:
+def logits_of(y_pred: Any, activation: str) -> Any:
     """What an activation was given that made the predictions, as Keras looks for it; None for other predictions."""
     if not getattr(y_pred, "_is_symbolic", False):
         return None
     made = operation_of(y_pred)
+    while made.type == "Identity":
+        made = operation_of(made.inputs[0])
     return made.inputs[0] if made.type == activation else None
+
+
+def _smooth_classes(labels: Any, label_smoothing: Any) -> Any:
+    count = labels.get_shape()[-1].value
+    count = math.cast(shape_ops.shape(labels)[-1], labels.dtype) if count is None else float(count)
+    return labels * (1.0 - label_smoothing) + label_smoothing / count
 
 
 def categorical_crossentropy(
@@ -38,30 +59,43 @@ def categorical_crossentropy(
 ) -> Any:
     """The cross entropy of probabilities (or logits) and rows of class probabilities."""
     labels, found = _pair(y_true, y_pred)
-    if label_smoothing:
-        labels = labels * (1.0 - label_smoothing) + label_smoothing / float(int(found.shape[-1]))
-    logits = found if from_logits else _logits_of(found, "Softmax")
+    if hasattr(label_smoothing, "type_") or label_smoothing:
+        labels = _smooth_classes(labels, label_smoothing)
+    return crossentropy_of_rows(labels, found, from_logits, -1)
+
+
+def crossentropy_of_rows(target: Any, output: Any, from_logits: bool, axis: int) -> Any:
+    """The cross entropy along ``axis`` of probabilities or logits and class probabilities."""
+    logits = output if from_logits else logits_of(output, "Softmax")
     if logits is not None:
-        return nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
-    shares = found / math.reduce_sum(found, -1, keepdims=True)
-    return -math.reduce_sum(labels * math.log(clipping.clip_by_value(shares, _EPSILON, 1 - _EPSILON)), -1)
+        return nn.softmax_cross_entropy_with_logits_v2(labels=target, logits=logits, axis=axis)
+    tiny = settings.epsilon
+    shares = output / math.reduce_sum(output, axis, keepdims=True)
+    return -math.reduce_sum(target * math.log(_clipped(shares, tiny, 1 - tiny)), axis)
 
 
-def _classes(y_true: Any, y_pred: Any) -> Any:
-    """Class numbers without a last axis of size 1."""
+def classes_of(y_true: Any, y_pred: Any) -> Any:
+    """Class numbers with one axis less than the predictions: a last axis of size 1 is left out."""
     labels = convert_to_tensor(y_true)
-    if labels.type_.ndim == y_pred.type_.ndim:
+    ranks = labels.get_shape().ndims, y_pred.get_shape().ndims
+    if ranks[0] is not None and ranks[0] == ranks[1]:
         labels = shape_ops.squeeze(labels, [-1])
     return math.cast(labels, "int64")
 
 
-def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Any:
-    """The cross entropy of probabilities (or logits) and class numbers."""
+def sparse_categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, axis: int = -1
+) -> Any:
+    """The cross entropy of probabilities (or logits) along ``axis`` and class numbers."""
     found = convert_to_tensor(y_pred)
-    logits = found if from_logits else _logits_of(found, "Softmax")
+    logits = found if from_logits else logits_of(found, "Softmax")
     if logits is None:
-        logits = math.log(clipping.clip_by_value(found, _EPSILON, 1 - _EPSILON))
-    return nn.sparse_softmax_cross_entropy_with_logits(labels=_classes(y_true, found), logits=logits)
+        logits = math.log(_clipped(found, settings.epsilon, 1 - settings.epsilon))
+    rank = logits.get_shape().ndims
+    if axis != -1 and axis != rank - 1:
+        order = [one for one in range(rank) if one != axis % rank]
+        logits = shape_ops.transpose(logits, [*order, axis % rank])
+    return nn.sparse_softmax_cross_entropy_with_logits(labels=classes_of(y_true, found), logits=logits)
 
 
 def binary_crossentropy(
@@ -69,78 +103,99 @@ def binary_crossentropy(
 ) -> Any:
     """The mean cross entropy of independent probabilities (or logits)."""
     labels, found = _pair(y_true, y_pred)
-    if label_smoothing:
+    if hasattr(label_smoothing, "type_") or label_smoothing:
         labels = labels * (1.0 - label_smoothing) + 0.5 * label_smoothing
-    logits = found if from_logits else _logits_of(found, "Sigmoid")
+    return math.reduce_mean(crossentropy_of_bools(labels, found, from_logits), -1)
+
+
+def crossentropy_of_bools(target: Any, output: Any, from_logits: bool) -> Any:
+    """The cross entropy of each probability or logit and the probability that it should be."""
+    logits = output if from_logits else logits_of(output, "Sigmoid")
     if logits is not None:
-        return math.reduce_mean(nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits), -1)
-    p = clipping.clip_by_value(found, _EPSILON, 1 - _EPSILON)
-    made = labels * math.log(p + _EPSILON) + (1.0 - labels) * math.log(1.0 - p + _EPSILON)
-    return -math.reduce_mean(made, -1)
-
-
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
-    """Whether the likeliest class is that of the row of labels."""
-    return math.cast(math.equal(math.argmax(y_true, -1), math.argmax(y_pred, -1)), "float32")
-
-
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
-    """Whether the likeliest class is the one given."""
-    found = convert_to_tensor(y_pred)
-    return math.cast(math.equal(_classes(y_true, found), math.argmax(found, -1)), "float32")
-
-
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
-    """How many predictions are on the right side of a threshold."""
-    labels, found = _pair(y_true, y_pred)
-    return math.reduce_mean(
-        math.cast(math.equal(labels, math.cast(found > threshold, found.dtype)), "float32"), -1
-    )
-
-
-def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Any:
-    """Whether the class of the row of labels is among the ``k`` likeliest."""
-    return math.cast(nn.in_top_k(y_pred, math.argmax(y_true, -1), k), "float32")
+        return nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logits)
+    tiny = settings.epsilon
+    p = _clipped(output, tiny, 1 - tiny)
+    return -(target * math.log(p + tiny) + (1.0 - target) * math.log(1.0 - p + tiny))
 
 
 def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
-    """Squares of small differences, absolute values of large ones."""
+    """Half the squares of differences up to ``delta``, and what goes on straight beyond it, of each number."""
     labels, found = _pair(y_true, y_pred)
     error = math.abs(found - labels)
     small = math.minimum(error, delta)
-    return math.reduce_mean(0.5 * math.square(small) + delta * (error - small), -1)
+    return 0.5 * math.square(small) + delta * (error - small)
 
 
-def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
-    """Minus the cosine of the angle between both."""
+def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
+    """The cosine of the angle between both, with the sign that TensorFlow 1.15 gives it."""
     labels, found = _pair(y_true, y_pred)
-    return -math.reduce_sum(nn.l2_normalize(labels, axis) * nn.l2_normalize(found, axis), axis)
+    return math.reduce_sum(nn.l2_normalize(labels, axis) * nn.l2_normalize(found, axis), axis)
 
 
-mean_squared_error = _last_mean(lambda y, p: math.square(p - y))
-mean_absolute_error = _last_mean(lambda y, p: math.abs(p - y))
-mean_absolute_percentage_error = _last_mean(
-    lambda y, p: 100.0 * math.abs((y - p) / math.maximum(math.abs(y), _EPSILON))
-)
-mean_squared_logarithmic_error = _last_mean(
-    lambda y, p: math.square(math.log1p(math.maximum(p, _EPSILON)) - math.log1p(math.maximum(y, _EPSILON)))
-)
-hinge = _last_mean(lambda y, p: math.maximum(1.0 - y * p, 0.0))
-squared_hinge = _last_mean(lambda y, p: math.square(math.maximum(1.0 - y * p, 0.0)))
-poisson = _last_mean(lambda y, p: p - y * math.log(p + _EPSILON))
-logcosh = _last_mean(lambda y, p: (p - y) + nn.softplus(-2.0 * (p - y)) - 0.6931471805599453)
+def _signs(labels: Any) -> Any:
+    """Labels of 0 and 1 as -1 and 1, if all are; others as they are."""
+    each = math.logical_or(math.equal(labels, 0.0), math.equal(labels, 1.0))
+    binary = math.cast(math.reduce_all(each), labels.dtype)
+    return labels * (1.0 + binary) - binary
+
+
+def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
+    """How much the largest wrong prediction, and 1, is above that of the class of the row of labels."""
+    labels, found = _pair(y_true, y_pred)
+    right = math.reduce_sum(labels * found, -1)
+    wrong = math.reduce_max((1.0 - labels) * found, -1)
+    return math.maximum(wrong - right + 1.0, 0.0)
 
 
 def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:
     """The sum of ``y * log(y / p)``."""
-    y, p = (clipping.clip_by_value(one, _EPSILON, 1.0) for one in _pair(y_true, y_pred))
+    y, p = (_clipped(one, settings.epsilon, 1.0) for one in _pair(y_true, y_pred))
     return math.reduce_sum(y * math.log(y / p), -1)
 
 
+def _logarithms(value: Any) -> Any:
+    return math.log(_clipped(value, settings.epsilon) + 1.0)
+
+
+_MEANS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "mean_squared_error": ("The mean of squared differences.", lambda y, p: math.square(p - y)),
+    "mean_absolute_error": ("The mean of absolute differences.", lambda y, p: math.abs(p - y)),
+    "mean_absolute_percentage_error": (
+        "The mean of absolute differences in percent of the labels.",
+        lambda y, p: 100.0 * math.abs((y - p) / _clipped(math.abs(y), settings.epsilon)),
+    ),
+    "mean_squared_logarithmic_error": (
+        "The mean of squared differences of ``log(1 + x)``.",
+        lambda y, p: math.square(_logarithms(p) - _logarithms(y)),
+    ),
+    "hinge": (
+        "The mean of ``max(1 - y * p, 0)``; labels that are all 0 or 1 stand for -1 and 1.",
+        lambda y, p: math.maximum(1.0 - _signs(y) * p, 0.0),
+    ),
+    "squared_hinge": (
+        "The mean of ``max(1 - y * p, 0) ** 2``; labels that are all 0 or 1 stand for -1 and 1.",
+        lambda y, p: math.square(math.maximum(1.0 - _signs(y) * p, 0.0)),
+    ),
+    "poisson": ("The mean of ``p - y * log(p)``.", lambda y, p: p - y * math.log(p + settings.epsilon)),
+    "logcosh": (
+        "The mean of ``log(cosh(p - y))``.",
+        lambda y, p: (p - y) + nn.softplus(-2.0 * (p - y)) - 0.6931471805599453,
+    ),
+}
+_NAMED: dict[str, Callable[..., Any]] = {
+    one.__name__: one
+    for one in (
+        binary_crossentropy,
+        categorical_crossentropy,
+        categorical_hinge,
+        cosine_proximity,
+        kullback_leibler_divergence,
+        sparse_categorical_crossentropy,
+    )
+}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: value
-    for name, value in list(globals().items())
-    if callable(value) and not name.startswith("_") and getattr(value, "__module__", "") == __name__
+    **_NAMED,
+    **{name: _last_mean(name, *row) for name, row in _MEANS.items()},
 }
 _SHORT = {
     "mse": "mean_squared_error",
@@ -150,68 +205,78 @@ _SHORT = {
     "kld": "kullback_leibler_divergence",
 }
 FUNCTIONS |= {short: FUNCTIONS[name] for short, name in _SHORT.items()}
-mse, mae, mape, msle, kld = (FUNCTIONS[name] for name in _SHORT)
-_OF_NUMBERS = (sparse_categorical_crossentropy, sparse_categorical_accuracy)
+FUNCTIONS |= {short.upper(): FUNCTIONS[name] for short, name in _SHORT.items()}
+FUNCTIONS |= {"cosine": cosine_proximity, "cosine_similarity": cosine_proximity}
+
+_CLASSES: dict[str, type[Loss]] = {
+    name: loss_of(name, FUNCTIONS.get(function) or huber_loss, function, **options)
+    for name, function, options in (
+        ("BinaryCrossentropy", "binary_crossentropy", {"from_logits": False, "label_smoothing": 0}),
+        ("CategoricalCrossentropy", "categorical_crossentropy", {"from_logits": False, "label_smoothing": 0}),
+        ("SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", {"from_logits": False}),
+        ("MeanSquaredError", "mean_squared_error", {}),
+        ("MeanAbsoluteError", "mean_absolute_error", {}),
+        ("MeanAbsolutePercentageError", "mean_absolute_percentage_error", {}),
+        ("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", {}),
+        ("Hinge", "hinge", {}),
+        ("SquaredHinge", "squared_hinge", {}),
+        ("CategoricalHinge", "categorical_hinge", {}),
+        ("Poisson", "poisson", {}),
+        ("LogCosh", "logcosh", {}),
+        ("KLDivergence", "kullback_leibler_divergence", {}),
+        ("CosineSimilarity", "cosine_proximity", {"axis": -1}),
+        ("Huber", "huber_loss", {"delta": 1.0}),
+    )
+}
 
 
-class Loss:
-    """A loss as an object, with the options of its function: ``tf.keras.losses.Huber(delta=2.0)``."""
-
-    function: Callable[..., Any]
-
-    def __init__(self, reduction: Any = "auto", name: str | None = None, **options: Any) -> None:
-        if reduction not in ("auto", "sum_over_batch_size"):
-            raise ValueError(f"{type(self).__name__}: reduction {reduction!r} is not offered. Leave it out.")
-        self.name, self._options = name, options
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal loss."""
-        return {"name": self.name, **self._options}
-
-    def each(self, y_true: Any, y_pred: Any) -> Any:
-        """One number for each element of a batch."""
-        return type(self).function(y_true, y_pred, **self._options)
-
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """The (weighted) mean over the batch."""
-        found = self.each(y_true, y_pred)
-        return math.reduce_mean(found if sample_weight is None else found * sample_weight)
+def deserialize(name: Any, custom_objects: Any = None) -> Any:
+    """The loss of a name or configuration; ``custom_objects`` are the program's own by their names."""
+    with CustomObjectScope(custom_objects or {}):
+        return found_in({**FUNCTIONS, **_CLASSES}, "loss function", name)
 
 
-def _objects(**functions: Callable[..., Any]) -> dict[str, type[Loss]]:
-    return {
-        name: type(
-            name,
-            (Loss,),
-            {"function": staticmethod(function), "__doc__": function.__doc__, "__module__": __name__},
-        )
-        for name, function in functions.items()
-    }
+def get(identifier: Any) -> Any:
+    """The loss of a name or a configuration: a function, or an object; any other function is returned."""
+    if identifier is None or callable(identifier):
+        return identifier
+    return deserialize(identifier)
 
 
-_CLASSES = _objects(
-    BinaryCrossentropy=binary_crossentropy,
-    CategoricalCrossentropy=categorical_crossentropy,
-    SparseCategoricalCrossentropy=sparse_categorical_crossentropy,
-    MeanSquaredError=mean_squared_error,
-    MeanAbsoluteError=mean_absolute_error,
-    Huber=huber_loss,
-    Hinge=hinge,
+def serialize(loss: Any) -> Any:
+    """The name of a function, or the configuration of an object, from which ``deserialize`` makes it."""
+    return _serialize(loss)
+
+
+__getattr__, __dir__ = look_up(
+    {**_CLASSES, **FUNCTIONS, "get": get, "serialize": serialize, "deserialize": deserialize, "Loss": Loss},
+    __name__,
 )
 
 
-__getattr__, __dir__ = look_up({**_CLASSES, **FUNCTIONS}, __name__)
+def as_loss(identifier: Any) -> Loss:
+    """A loss as an object, from a name, a function or one that it is."""
+    found = get(identifier)
+    found = found() if isinstance(found, type) else found
+    if isinstance(found, Loss) or not callable(found):
+        if not callable(found):
+            raise ValueError(f"Could not interpret loss function identifier: {identifier!r}. Give a function.")
+        return found
+    return loss_of("FunctionLoss", found, getattr(found, "__name__", None) or type(found).__name__)()
 
 
-def each_of(identifier: Any) -> Callable[..., Any]:
-    """A function that gives one number for each element, from a name, a function or an object."""
-    found = found_in({**FUNCTIONS, **_CLASSES}, "loss function", identifier)
-    return found.each if isinstance(found, Loss) else found
+_OF_CLASS_NUMBERS, _OF_BOOLS = sparse_categorical_crossentropy, binary_crossentropy
 
 
-def takes_class_numbers(function: Callable[..., Any]) -> bool:
-    """Whether the labels of a function, or of a loss's ``each``, are class numbers."""
-    return getattr(getattr(function, "__self__", None), "function", function) in _OF_NUMBERS
+def _is(loss: Loss, function: Callable[..., Any]) -> bool:
+    return inspect.unwrap(getattr(type(loss), "function", _is)) is function
 
 
-get = each_of
+def takes_class_numbers(loss: Loss) -> bool:
+    """Whether the labels of a loss are class numbers."""
+    return _is(loss, _OF_CLASS_NUMBERS)
+
+
+def takes_bools(loss: Loss) -> bool:
+    """Whether each label of a loss is 0 or 1 on its own."""
+    return _is(loss, _OF_BOOLS)

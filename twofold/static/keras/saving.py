@@ -12,7 +12,7 @@ import numpy
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.keras import losses, optimizers
+from twofold.static.keras import losses, metrics, optimizers
 from twofold.static.keras.base_layer import Layer, put_value, value_of
 from twofold.static.keras.configs import deserialize, model_message
 from twofold.static.keras.named import CustomObjectScope, custom_object, serialize
@@ -95,9 +95,9 @@ def _training(model: Any) -> dict[str, Any]:
     return {
         "optimizer_config": {"class_name": type(own).__name__, "config": own.get_config()},
         "loss": serialize(model.loss),
-        "metrics": [serialize(one) for one in model._metrics],
-        "weighted_metrics": None,
-        "sample_weight_mode": "",
+        "metrics": serialize(model._metrics),
+        "weighted_metrics": serialize(model._weighted_metrics) or None,
+        "sample_weight_mode": model._sample_weight_mode,
         "loss_weights": serialize(model._loss_weights),
     }
 
@@ -165,15 +165,30 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
 
 
 def _compile(model: Any, training: Mapping[str, Any]) -> None:
-    metrics = [_metric(one) for one in training["metrics"] or ()]
+    measured, weighted = (_metrics(training.get(key)) for key in ("metrics", "weighted_metrics"))
     optimizer = optimizers.get(training["optimizer_config"])
-    model.compile(optimizer, training["loss"], metrics, training.get("loss_weights"))
+    mode = training.get("sample_weight_mode") or None
+    model.compile(optimizer, _losses(training["loss"]), measured, training.get("loss_weights"), mode, weighted)
 
 
-def _metric(given: Any) -> Any:
-    """A metric by name stays that, unless it is one of the program's own."""
-    own = custom_object(given) if isinstance(given, str) else losses.each_of(given)
-    return own or given
+def _losses(given: Any) -> Any:
+    """Losses in the lists and dicts that they were saved in."""
+    if isinstance(given, Mapping) and {"class_name", "config"} <= given.keys():
+        return losses.deserialize(given)
+    if isinstance(given, Mapping):
+        return {key: _losses(value) for key, value in given.items()}
+    return [_losses(one) for one in given] if isinstance(given, list) else losses.get(given)
+
+
+def _metrics(given: Any) -> Any:
+    """Metrics in the lists and dicts that they were saved in; a name stays that, unless it is one of the program's."""
+    if isinstance(given, Mapping) and {"class_name", "config"} <= given.keys():
+        return metrics.deserialize(given)
+    if isinstance(given, Mapping):
+        return {key: _metrics(value) for key, value in given.items()}
+    if isinstance(given, list):
+        return [_metrics(one) for one in given]
+    return (custom_object(given) or given) if isinstance(given, str) else given
 
 
 def _restoring(group: hdf5.Group) -> Callable[[Any], None]:

@@ -14,16 +14,31 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, get_default_graph, get_default_session, reset_default_graph
 from twofold.static.session.session import Session
-from twofold.static.variables.variable import variables_initializer
+from twofold.static.variables.variable import Variable, variables_initializer
+
+
+class _Settings:
+    """What Keras's functions and layers go by where a program says nothing else."""
+
+    floatx = "float32"
+    epsilon = 1e-7
+    image_data_format = "channels_last"
+
+
+settings = _Settings()
 
 
 class _OfGraph:
-    """What belongs to a graph, which has it: how many layers have a name, whether the graph trains, and a session."""
+    """What belongs to a graph, which has it: how many layers have a name, whether the graph trains, and a session.
+
+    ``states`` are variables of metrics, which are in no collection.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
         self.phase: Any = None
         self.session: Session | None = None
+        self.states: list[Variable] = []
 
 
 _graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
@@ -40,6 +55,11 @@ def _of(graph: Graph) -> _OfGraph:
 
 def _here() -> _OfGraph:
     return _of(get_default_graph())
+
+
+def keep_state(variable: Variable) -> None:
+    """Let a variable that is in no collection have its first value in every session of ``get_session``."""
+    _of(variable.graph).states.append(variable)
 
 
 def learning_phase() -> Any:
@@ -87,7 +107,8 @@ def get_session() -> Session:
     if session is None or session.graph is not graph:
         own = _of(graph)
         session = own.session = own.session or Session(graph=graph)
-    new = [one for one in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if one not in session._state]
+    declared = [*graph.get_collection(GraphKeys.GLOBAL_VARIABLES), *_of(graph).states]
+    new = [one for one in declared if one not in session._state]
     if new:
         session.run(variables_initializer(new))
     return session

@@ -2,78 +2,53 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static import math
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
-from twofold.static.arrays import shape_ops
 from twofold.static.arrays.shape_ops import placeholder
 from twofold.static.control_flow.dependencies import group
-from twofold.static.data.datasets import Dataset
 from twofold.static.eager.gradient_tape import GradientTape
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.scopes import control_dependencies
-from twofold.static.keras import backend, losses, optimizers
+from twofold.static.keras import backend, optimizers
+from twofold.static.keras.batches import Batch, Names, Stream, divided, gives_batches, sized
 from twofold.static.keras.callbacks import Callback, History
-from twofold.static.keras.state import learning_phase, phase
+from twofold.static.keras.measuring import Measured
+from twofold.static.keras.state import learning_phase, phase, settings
 from twofold.static.saving import hdf5
 from twofold.static.saving.saver import Saver, checkpoint_exists
 
 
-class _Batch(NamedTuple):
-    """Arrays of some elements: inputs, labels, and weights of the elements, if there are any."""
-
-    inputs: list[Any]
-    labels: list[Any]
-    weights: Any
-
-    def __len__(self) -> int:
-        return len(self.inputs[0])
-
-
-def _arrays(value: Any, names: Sequence[str] = ()) -> list[Any]:
-    if value is None:
-        return []
-    if isinstance(value, dict):
-        return [numpy.asarray(value[name]) for name in names or value]
-    if isinstance(value, (list, tuple)) and value and hasattr(value[0], "shape"):
-        return [numpy.asarray(one) for one in value]
-    return [numpy.asarray(value)]
-
-
-def _columns(labels: Sequence[Any]) -> list[Any]:
-    """Labels with an axis behind the batch."""
-    return [label[:, None] if label.ndim == 1 else label for label in labels]
-
-
 class _Step:
-    """What a batch of a kind (training, measuring, predicting) computes, declared once or computed at once."""
+    """What a batch of a kind (training, measuring, predicting) computes, declared once."""
 
-    def __init__(self, model: Trained, batch: _Batch, training: bool) -> None:
-        self._model, self._training = model, training
+    def __init__(self, model: Trained, batch: Batch, training: bool) -> None:
+        self._training = training
         self._inputs, self.outputs = model._ends(batch.inputs)
-        self._labels = [_placeholder(label, kind) for label, kind in zip(batch.labels, model._label_types())]
-        self._weights = None if batch.weights is None else placeholder("float32", [None])
-        self._fetches = list(self.outputs)
-        if self._labels:
-            total, measured = model._measured(self.outputs, self._labels, self._weights)
-            self._fetches = [total, *measured]
+        self._labels, self._weights, self._fetches = [], [], list(self.outputs)
+        if batch.labels:
+            measured = model._measuring()
+            kinds = measured.label_types(self.outputs)
+            self._labels = [_placeholder(one, kind) for one, kind in zip(batch.labels, kinds)]
+            self._weights = [
+                None if one is None else _placeholder(one, settings.floatx) for one in batch.weights
+            ]
+            total, others = measured(self._labels, self.outputs, self._weights, model.losses)
+            self._fetches = [total, *others]
             if training:
                 self._fetches.append(_train(model, total))
 
-    def __call__(self, batch: _Batch) -> list[Any]:
+    def __call__(self, batch: Batch) -> list[Any]:
         fed = dict(zip([*self._inputs, *self._labels], [*batch.inputs, *batch.labels]))
-        if self._weights is not None:
-            fed[self._weights] = batch.weights
+        fed |= {one: value for one, value in zip(self._weights, batch.weights) if one is not None}
         trains = learning_phase()
         if hasattr(trains, "type_"):
             fed[trains] = self._training
@@ -81,8 +56,8 @@ class _Step:
         return found[:-1] if self._training else found
 
 
-def _placeholder(label: Any, dtype: Any) -> Any:
-    return placeholder(dtype, [None] * label.ndim)
+def _placeholder(array: Any, dtype: Any) -> Any:
+    return placeholder(dtype, [None] * array.ndim)
 
 
 def _train(model: Trained, total: Any) -> Any:
@@ -95,22 +70,21 @@ def _train(model: Trained, total: Any) -> Any:
     return step
 
 
-def _at_once(model: Trained, batch: _Batch, training: bool) -> list[Any]:
+def _at_once(model: Trained, batch: Batch, training: bool) -> list[Any]:
     """The results of a batch where operations are computed at once."""
-    weights = None if batch.weights is None else convert_to_tensor(batch.weights, "float32")
-    labels = [
-        convert_to_tensor(one, kind)
-        for one, kind in zip(map(numpy.asarray, batch.labels), model._label_types())
-    ]
     with phase(training), GradientTape() as tape:
         outputs = model._called(batch.inputs)
         if not batch.labels:
             return [one.numpy() for one in outputs]
-        total, measured = model._measured(outputs, labels, weights)
+        measured = model._measuring(len(outputs))
+        kinds = measured.label_types(outputs)
+        labels = [convert_to_tensor(one, kind) for one, kind in zip(map(numpy.asarray, batch.labels), kinds)]
+        weights = [None if one is None else convert_to_tensor(one, settings.floatx) for one in batch.weights]
+        total, others = measured(labels, outputs, weights, model.losses)
     if training:
         variables = model.trainable_weights
         model.optimizer.apply_gradients(zip(tape.gradient(total, variables), variables))
-    return [one.numpy() for one in (total, *measured)]
+    return [one.numpy() for one in (total, *others)]
 
 
 class Trained:
@@ -128,7 +102,7 @@ class Trained:
     stop_training = False
     when_trained: Callable[[Any], None] | None = None
     """Called with the optimizer once it has variables."""
-    _functions: list[Callable[..., Any]] = []
+    _measured: Measured | None = None
     _fed: tuple[list[Any], list[Any]] | None = None
 
     def compile(
@@ -144,35 +118,39 @@ class Trained:
         """Choose how to train.
 
         Args:
-            optimizer: its name, one of ``tf.keras.optimizers`` or of ``tf.train``.
-            loss: a name, a function or an object for all outputs, or a list with one for each.
-            metrics: a list of names and functions that are measured beside the loss.
-            loss_weights: a list of factors, one for each output.
-            sample_weight_mode, weighted_metrics, target_tensors: not offered; they raise unless None.
+            optimizer: Its name, one of ``tf.keras.optimizers`` or of ``tf.train``.
+            loss: A name, a function or an object for all outputs, or a list or dict with one for each.
+            metrics: A list of names, functions and objects that are measured beside the loss; for several outputs
+                also a list of lists, or a dict.
+            loss_weights: A list or dict of factors, one for each output.
+            sample_weight_mode: "temporal" for weights of the steps of sequences.
+            weighted_metrics: Metrics that the weights of elements weight.
+            target_tensors: Not offered; raises unless None.
         """
-        if sample_weight_mode or weighted_metrics or target_tensors:
-            what = "sample_weight_mode, weighted_metrics and target_tensors are not offered"
-            raise ValueError(f"compile: {what}, at {here()}. Leave them out.")
+        if target_tensors is not None:
+            raise ValueError(f"compile: target_tensors are not offered, at {here()}. Leave them out.")
+        modes = sample_weight_mode.values() if isinstance(sample_weight_mode, dict) else sample_weight_mode
+        for mode in modes if not isinstance(modes, str) and modes else [modes]:
+            if mode not in (None, "temporal"):
+                raise ValueError(f"compile: sample_weight_mode is {mode!r}, at {here()}. Use 'temporal' or None.")
         self.optimizer = optimizers.get(optimizer)
-        self.loss, self._loss_weights, self._metrics = loss, loss_weights, list(metrics or ())
-        self._functions = [
-            losses.each_of(one) for one in (loss if isinstance(loss, (list, tuple)) else [loss])
-        ]
+        self.loss, self._loss_weights = loss, loss_weights
+        self._metrics, self._weighted_metrics = metrics or [], weighted_metrics or []
+        self._sample_weight_mode = sample_weight_mode
         self._steps_of: dict[Any, _Step] = {}
+        self._measured = None
+        if self.outputs is not None and loss is not None:
+            self._measuring()
 
-    def _each_loss(self, count: int) -> list[Callable[..., Any]]:
-        given = self._functions * count if len(self._functions) == 1 else self._functions
-        if len(given) != count:
-            raise ValueError(
-                f"{self.name}: {len(given)} losses for {count} outputs, at {here()}. Give one for each."
-            )
-        return given
-
-    def _label_types(self) -> Iterator[Any]:
-        """The dtypes of labels: integers where they are class numbers."""
-        self.metrics_names  # noqa: B018  raises where there is no loss
-        for loss in self._functions if len(self._functions) > 1 else itertools.repeat(self._functions[0]):
-            yield as_dtype("int64" if losses.takes_class_numbers(loss) else "float32")
+    def _measuring(self, outputs: int | None = None) -> Measured:
+        """The losses and metrics; raises RuntimeError before the model is compiled."""
+        if self.optimizer is None:
+            raise RuntimeError(f"{self.name}: compile the model first, at {here()}.")
+        if self._measured is None:
+            names = self._output_names() or [f"output_{number}" for number in range(1, (outputs or 1) + 1)]
+            given = (self.loss, self._loss_weights, self._metrics, self._weighted_metrics)
+            self._measured = Measured(self.name, names, *given)
+        return self._measured
 
     @property
     def metrics_names(self) -> list[str]:
@@ -180,14 +158,17 @@ class Trained:
 
         Raises RuntimeError before the model is compiled.
         """
-        if self.optimizer is None:
-            raise RuntimeError(f"{self.name}: compile the model first, at {here()}.")
-        metrics = [_name_of(metric) for metric in self._metrics]
-        outputs = self._output_names()
-        if len(outputs) < 2:
-            return ["loss", *metrics]
-        losses = [f"{output}_loss" for output in outputs]
-        return ["loss", *losses, *[f"{output}_{metric}" for output in outputs for metric in metrics]]
+        return self._measuring().names_of()
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics as objects, once there was a batch."""
+        return [metric for _, metric, _, _ in self._measured.metrics] if self._measured is not None else []
+
+    def reset_metrics(self) -> None:
+        """Let the metrics begin again."""
+        if self._measured is not None:
+            self._measured.reset()
 
     def _output_names(self) -> list[str]:
         """The names of the layers of several outputs, or for a model by ``call`` their numbers."""
@@ -195,24 +176,21 @@ class Trained:
         calls = [getattr(end, "keras_call", None) for end in ends]
         if self.outputs is None:
             return [f"output_{number}" for number in range(1, len(ends) + 1)]
-        return [end.op.name if call is None else call.layer.name for end, call in zip(ends, calls)]
+        found: list[str] = []
+        for end, call in zip(ends, calls):
+            name = base = end.op.name if call is None else call.layer.name
+            number = 1
+            while name in found:
+                name, number = f"{base}_{number}", number + 1
+            found.append(name)
+        return found
 
-    def _measured(self, outputs: Sequence[Any], labels: Sequence[Any], weights: Any) -> tuple[Any, list[Any]]:
-        """The loss of a batch; those of several outputs, and the metrics: tensors without axes."""
-        functions = self._each_loss(len(outputs))
-        factors = self._loss_weights or [1.0] * len(outputs)
-        parts = []
-        for function, label, output in zip(functions, labels, outputs, strict=True):
-            each = function(label, output)
-            if weights is not None:
-                each = each * shape_ops.reshape(weights, [-1, *[1] * (each.type_.ndim - 1)])
-            parts.append(math.reduce_mean(each))
-        scaled = [part * float(factor) for part, factor in zip(parts, factors, strict=True)]
-        total = math.add_n([*scaled, *[math.reduce_sum(one) for one in self.losses]])
-        pairs = [(metric, *one) for one in zip(functions, labels, outputs) for metric in self._metrics]
-        found = [_metric(metric, loss, output)(label, output) for metric, loss, label, output in pairs]
-        measured = [math.reduce_mean(one) for one in found]
-        return total, measured if len(outputs) < 2 else [*parts, *measured]
+    def _names(self) -> Names:
+        """What inputs and outputs are called."""
+        labelled = self._measuring().labelled if self.optimizer is not None and self.loss is not None else []
+        if self.inputs is None or at_once():
+            return Names([], labelled)
+        return Names([one.op.name for one in self.inputs], labelled)
 
     def _called(self, inputs: Sequence[Any]) -> list[Any]:
         given = [convert_to_tensor(one, "float32" if one.dtype == "float64" else None) for one in inputs]
@@ -231,56 +209,43 @@ class Trained:
             self._fed = fed, list(made) if isinstance(made, (list, tuple)) else [made]
         return self._fed
 
-    def _run(self, batch: _Batch, training: bool) -> list[Any]:
+    def _run(self, batch: Batch, training: bool) -> list[Any]:
         if at_once():
             return _at_once(self, batch, training)
         steps = self.__dict__.setdefault("_steps_of", {})
-        key = (get_default_graph(), training, len(batch.labels), batch.weights is None)
+        weighted = tuple(None if one is None else one.ndim for one in batch.weights)
+        key = (get_default_graph(), training, len(batch.labels), weighted)
         if key not in steps:
             steps[key] = _Step(self, batch, training)
         return steps[key](batch)
 
-    def _sized(self, x: Any, y: Any, weights: Any, class_weight: Any) -> _Batch:
-        """Arrays of all elements."""
-        inputs, labels = _arrays(x), _columns(_arrays(y))
-        lengths = {len(one) for one in (*inputs, *labels)}
-        if len(lengths) != 1:
-            raise ValueError(f"{self.name}: inputs and labels of lengths {sorted(lengths)}, at {here()}.")
-        if class_weight is not None:
-            numbers = labels[0].argmax(-1) if labels[0].shape[-1] > 1 else labels[0][..., 0]
-            by_class = numpy.array([class_weight[int(one)] for one in numbers], "f")
-            weights = by_class if weights is None else weights * by_class
-        return _Batch(inputs, labels, None if weights is None else numpy.asarray(weights, "f"))
-
-    def _batches(self, whole: Any, size: int, shuffled: bool, steps: int | None) -> Iterator[_Batch]:
-        """Batches of arrays, or those that a dataset or a generator gives."""
-        if not isinstance(whole, _Batch):
-            for _, item in zip(range(steps) if steps is not None else iter(int, 1), whole):
-                parts = list(item) if isinstance(item, tuple) else [item]
-                labels, weights = [*parts[1:], None, None][:2]
-                yield self._sized(parts[0], labels, weights, None)
-            return
-        # The generator that ``numpy.random.seed`` seeds, as Keras's.
-        order = numpy.random.permutation(len(whole)) if shuffled else numpy.arange(len(whole))  # noqa: NPY002
-        for start in range(0, len(order), size):
-            rows = order[start : start + size]
-            weights = None if whole.weights is None else whole.weights[rows]
-            yield _Batch([one[rows] for one in whole.inputs], [one[rows] for one in whole.labels], weights)
+    def _data(self, x: Any, y: Any = None, weights: Any = None, class_weight: Any = None) -> Any:
+        """Arrays of all elements, or what gives batches."""
+        return x if gives_batches(x) else sized(x, y, weights, class_weight, self._names())
 
     def _epoch(
-        self, batches: Iterator[_Batch], training: bool, callbacks: Sequence[Callback]
+        self, stream: Stream, training: bool, callbacks: Sequence[Callback], kind: str
     ) -> dict[str, float]:
-        """The means over batches, weighted by their sizes, of loss and metrics."""
+        """The mean loss over elements, or over the batches of what is no array, and what the metrics say then."""
         totals: Any = 0.0
-        count = 0
-        for number, batch in enumerate(batches):
-            _tell(callbacks, "on_batch_begin", number, {"batch": number, "size": len(batch)})
-            found = numpy.array([float(one) for one in self._run(batch, training)])
-            totals, count = totals + found * len(batch), count + len(batch)
-            _tell(callbacks, "on_batch_end", number, dict(zip(self.metrics_names, found.tolist())))
+        count, last = 0.0, numpy.zeros(0)
+        self.reset_metrics()
+        for number, batch in enumerate(stream.epoch()):
+            told = {"batch": number, "size": len(batch)}
+            _tell(callbacks, f"on_{kind}_batch_begin", number, told)
+            last = numpy.array([float(one) for one in self._run(batch, training)])
+            share = len(batch) if stream.of_arrays else 1
+            totals, count = totals + last * share, count + share
+            logs = {**told, **dict(zip(self.metrics_names, last.tolist()))}
+            _tell(callbacks, f"on_{kind}_batch_end", number, logs)
+            if training and self.stop_training:
+                break
         if not count:
             raise ValueError(f"{self.name}: there are no batches, at {here()}. Give data.")
-        return dict(zip(self.metrics_names, (totals / count).tolist()))
+        means = totals / count
+        gathered = len(self.metrics)
+        found = [*means[: len(means) - gathered], *last[len(last) - gathered :]]
+        return dict(zip(self.metrics_names, map(float, found)))
 
     def fit(
         self,
@@ -292,36 +257,49 @@ class Trained:
         callbacks: Sequence[Callback] | None = None,
         validation_split: float = 0.0,
         validation_data: Any = None,
-        shuffle: bool = True,
+        shuffle: Any = True,
         class_weight: Any = None,
         sample_weight: Any = None,
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
+        validation_freq: Any = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> History:
         """Train for some epochs; returns the history of what was measured.
 
-        ``x`` and ``y`` are arrays, or lists of them for several inputs or outputs; or ``x`` is a ``tf.data.Dataset`` or
-        an iterator of batches. ``validation_split`` takes the last part of the arrays for validation.
+        ``x`` and ``y`` are arrays, lists of them for several inputs or outputs, or dicts by their names; or ``x`` is a
+        ``tf.data.Dataset``, a ``tf.keras.utils.Sequence`` or an iterator of batches. ``validation_split`` takes the
+        last part of the arrays for validation, which happens after every ``validation_freq`` epochs or those listed
+        there. ``max_queue_size``, ``workers`` and ``use_multiprocessing`` change nothing: batches are asked for one by
+        one.
         """
-        data: Any = x if _gives_batches(x) else self._sized(x, y, sample_weight, class_weight)
+        data = self._data(x, y, sample_weight, class_weight)
         size = batch_size or 32
-        if validation_split and isinstance(data, _Batch):
-            validation_data, data = _divided(data, validation_split)
+        if validation_split:
+            if not isinstance(data, Batch):
+                raise ValueError(f"fit: validation_split is of arrays, at {here()}. Give validation_data.")
+            validation_data, data = divided(data, validation_split)
         history = History()
         told = [history, *(callbacks or ())]
         self.stop_training = False
+        names = self.metrics_names
+        parameters = {"epochs": epochs, "batch_size": size, "verbose": verbose, "steps": steps_per_epoch}
+        parameters |= {"samples": len(data) if isinstance(data, Batch) else None}
+        parameters |= {"metrics": names if validation_data is None else [*names, *[f"val_{one}" for one in names]]}
         for callback in told:
             callback.set_model(self)
-            callback.set_params({"epochs": epochs, "batch_size": size, "verbose": verbose})
+            callback.set_params(parameters)
         _tell(told, "on_train_begin")
-        stream = data if isinstance(data, _Batch) else _stream(data, steps_per_epoch is not None)
+        stream = Stream(data, self._names(), size, shuffle, steps_per_epoch, class_weight)
+        checked = None if validation_data is None else self._validation(validation_data, size, validation_steps)
         for epoch in range(initial_epoch, epochs):
             _tell(told, "on_epoch_begin", epoch)
-            batches = stream if isinstance(stream, _Batch) else stream()
-            logs = self._epoch(self._batches(batches, size, shuffle, steps_per_epoch), True, told)
-            if validation_data is not None:
-                found = self._validated(validation_data, size, validation_steps)
+            logs = self._epoch(stream, True, told, "train")
+            if checked is not None and _validates(epoch, validation_freq):
+                found = self._epoch(checked, False, (), "test")
                 logs |= {f"val_{key}": value for key, value in found.items()}
             _tell(told, "on_epoch_end", epoch, logs)
             if verbose:
@@ -330,20 +308,23 @@ class Trained:
             if self.stop_training:
                 break
         _tell(told, "on_train_end")
+        self.history = history
         return history
 
-    def fit_generator(
-        self, generator: Any, steps_per_epoch: int | None = None, epochs: int = 1, **options: Any
-    ) -> History:
-        """``fit`` of an iterator of batches."""
-        return self.fit(generator, steps_per_epoch=steps_per_epoch, epochs=epochs, **options)
+    history: History | None = None
 
-    def _validated(self, data: Any, size: int, steps: int | None) -> dict[str, float]:
-        if isinstance(data, _Batch) or _gives_batches(data):
-            whole: Any = data if isinstance(data, _Batch) else _stream(data, False)()
-        else:
-            whole = self._sized(data[0], data[1], data[2] if len(data) > 2 else None, None)
-        return self._epoch(self._batches(whole, size, False, steps), False, ())
+    def fit_generator(
+        self, generator: Any, steps_per_epoch: int | None = None, epochs: int = 1, verbose: int = 1, **options: Any
+    ) -> History:
+        """``fit`` of an iterator or a sequence of batches."""
+        return self.fit(
+            generator, steps_per_epoch=steps_per_epoch, epochs=epochs, verbose=verbose, **options
+        )
+
+    def _validation(self, data: Any, size: int, steps: int | None) -> Stream:
+        if not isinstance(data, Batch) and not gives_batches(data):
+            data = sized(data[0], data[1], data[2] if len(data) > 2 else None, None, self._names())
+        return Stream(data, self._names(), size, False, steps)
 
     def evaluate(
         self,
@@ -353,35 +334,94 @@ class Trained:
         verbose: int = 1,
         sample_weight: Any = None,
         steps: int | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> Any:
         """The loss, or with metrics the list of it and them (see ``metrics_names``)."""
-        given = x if _gives_batches(x) else (x, y) if sample_weight is None else (x, y, sample_weight)
-        found = list(self._validated(given, batch_size or 32, steps).values())
+        told = self._told(callbacks, verbose, steps)
+        _tell(told, "on_test_begin")
+        stream = Stream(self._data(x, y, sample_weight), self._names(), batch_size or 32, False, steps)
+        found = list(self._epoch(stream, False, told, "test").values())
+        _tell(told, "on_test_end")
         return found if len(found) > 1 else found[0]
 
+    def evaluate_generator(
+        self, generator: Any, steps: int | None = None, callbacks: Sequence[Callback] | None = None, **options: Any
+    ) -> Any:
+        """``evaluate`` of an iterator or a sequence of batches."""
+        return self.evaluate(generator, steps=steps, callbacks=callbacks, **options)
+
+    def _told(
+        self, callbacks: Sequence[Callback] | None, verbose: int, steps: int | None
+    ) -> Sequence[Callback]:
+        for callback in callbacks or ():
+            callback.set_model(self)
+            callback.set_params({"verbose": verbose, "steps": steps})
+        return callbacks or ()
+
     def predict(
-        self, x: Any, batch_size: int | None = None, verbose: int = 0, steps: int | None = None
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int = 0,
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> Any:
         """The outputs for all elements of ``x``: an array, or a list for several outputs."""
-        whole: Any = _stream(x, False)() if _gives_batches(x) else self._sized(x, None, None, None)
-        batches = self._batches(whole, batch_size or 32, False, steps)
-        parts = [self._run(_Batch(batch.inputs, [], None), False) for batch in batches]
+        told = self._told(callbacks, verbose, steps)
+        _tell(told, "on_predict_begin")
+        stream = Stream(self._data(x), self._names(), batch_size or 32, False, steps)
+        parts = []
+        for number, batch in enumerate(stream.epoch()):
+            _tell(told, "on_predict_batch_begin", number, {"batch": number, "size": len(batch)})
+            parts.append(self._run(Batch(batch.inputs, [], []), False))
+            _tell(told, "on_predict_batch_end", number, {"batch": number, "size": len(batch), "outputs": parts[-1]})
+        _tell(told, "on_predict_end")
         found = [numpy.concatenate(column) for column in zip(*parts)]
+        return found if len(found) > 1 else found[0]
+
+    def predict_generator(
+        self, generator: Any, steps: int | None = None, callbacks: Sequence[Callback] | None = None, **options: Any
+    ) -> Any:
+        """``predict`` of an iterator or a sequence of batches."""
+        return self.predict(generator, steps=steps, callbacks=callbacks, **options)
+
+    def _on_batch(self, batch: Batch, training: bool, reset_metrics: bool) -> Any:
+        if reset_metrics:
+            self.reset_metrics()
+        found = [float(one) for one in self._run(batch, training)]
         return found if len(found) > 1 else found[0]
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
-        return self.predict(x, len(_arrays(x)[0]))
-
-    def train_on_batch(self, x: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Any:
-        """Take one step; returns the loss, or with metrics the list of it and them."""
-        found = [float(one) for one in self._run(self._sized(x, y, sample_weight, class_weight), True)]
+        found = self._run(Batch(sized(x, None, None, None, self._names()).inputs, [], []), False)
         return found if len(found) > 1 else found[0]
 
-    def test_on_batch(self, x: Any, y: Any, sample_weight: Any = None) -> Any:
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        reset_metrics: bool = True,
+    ) -> Any:
+        """Take one step; returns the loss, or with metrics the list of it and them.
+
+        Without ``reset_metrics`` these go on from the batches before.
+        """
+        batch = sized(x, y, sample_weight, class_weight, self._names())
+        return self._on_batch(batch, True, reset_metrics)
+
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True
+    ) -> Any:
         """The loss of one batch, or with metrics the list of it and them."""
-        found = [float(one) for one in self._run(self._sized(x, y, sample_weight, None), False)]
-        return found if len(found) > 1 else found[0]
+        return self._on_batch(sized(x, y, sample_weight, None, self._names()), False, reset_metrics)
 
     def set_learning_rate(self, value: float) -> None:
         """Set the rate of an optimiser of ``tf.keras.optimizers``; raises TypeError for another one."""
@@ -449,45 +489,6 @@ def _tell(callbacks: Sequence[Callback], event: str, *values: Any) -> None:
         getattr(callback, event)(*values)
 
 
-def _gives_batches(x: Any) -> bool:
-    return isinstance(x, Dataset) or (hasattr(x, "__next__") and not hasattr(x, "shape"))
-
-
-def _stream(data: Any, goes_on: bool) -> Callable[[], Any]:
-    """What gives the batches of an epoch: with ``goes_on`` from where the last one ended."""
-    if not isinstance(data, Dataset):
-        return lambda: data
-
-    def elements() -> Iterator[Any]:
-        yield from data.arrays(lambda tensors: backend.get_session().run(list(tensors)) if tensors else [])
-
-    if not goes_on:
-        return elements
-    one = elements()
-    return lambda: one
-
-
-def _divided(data: _Batch, share: float) -> tuple[_Batch, _Batch]:
-    """The last part of arrays, and the rest."""
-    first = int(len(data) * (1.0 - share))
-
-    def part(rows: slice) -> _Batch:
-        weights = None if data.weights is None else data.weights[rows]
-        return _Batch([one[rows] for one in data.inputs], [one[rows] for one in data.labels], weights)
-
-    return part(slice(first, None)), part(slice(first))
-
-
-def _name_of(metric: Any) -> str:
-    if metric in ("accuracy", "acc"):
-        return "acc"
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", None) or metric.name
-
-
-def _metric(metric: Any, loss: Callable[..., Any], output: Any) -> Callable[..., Any]:
-    """A function of labels and outputs; "accuracy" is the one that goes with the loss."""
-    if metric not in ("accuracy", "acc"):
-        return losses.each_of(metric)
-    if losses.takes_class_numbers(loss):
-        return losses.sparse_categorical_accuracy
-    return losses.binary_accuracy if output.type_.shape[-1] == 1 else losses.categorical_accuracy
+def _validates(epoch: int, freq: Any) -> bool:
+    """Whether an epoch, numbered from 0, ends with validation."""
+    return (epoch + 1) % freq == 0 if isinstance(freq, int) else epoch + 1 in freq

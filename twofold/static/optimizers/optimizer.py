@@ -84,6 +84,11 @@ class Optimizer:
     """By parameters what their numbers must be: a key of ``_SIGNS``."""
     _by_rows = True
     """Whether a table of which rows were looked up is changed in these rows alone, with their slots."""
+    _in_rows_first: int | None = None
+    """How many of the variable and its slots are changed in these rows alone; all unless set.
+
+    With 0 the rule is told the rows that were looked up, as ``reached``.
+    """
 
     _lr, _learning_rate, _beta1, _beta2 = (_Parameter(one) for one in ("lr", "lr", "beta1", "beta2"))
     _epsilon, _momentum, _rho = (_Parameter(one) for one in ("epsilon", "momentum", "rho"))
@@ -329,7 +334,7 @@ class Optimizer:
         states = [var, *[self._slots[var, slot] for slot in self._first]]
         rule, taken = self._rule_of(var)
         numbers = {key: as_tensor(self._call_if_callable(value)) for key, value in taken.items()}
-        rule = _in_rows(rule, len(states)) if in_rows else rule
+        rule = _in_rows(rule, len(states), self._in_rows_first) if in_rows else rule
         return update(type, states, rule, given, numbers, f"update_{var.op.name}/{self._type}")
 
     def _rule_of(self, variable: Variable) -> tuple[Callable[..., list[Any]], Mapping[str, Any]]:
@@ -363,8 +368,13 @@ def taking(**parameters: Any) -> Callable[..., None]:
     return with_parameters(initialize, {"self": REQUIRED, **parameters})
 
 
-def _in_rows(rule: Callable[..., list[Any]], count: int) -> Callable[..., list[Any]]:
-    """A rule for whole variables, applied to the rows that were looked up; slices of one row are added up first."""
+def _in_rows(rule: Callable[..., list[Any]], count: int, only: int | None = None) -> Callable[..., list[Any]]:
+    """A rule for whole variables, applied to the rows that were looked up; slices of one row are added up first.
+
+    Of all ``count`` states, or the first ``only`` of them, other rows stay as they are.
+    """
+    last = count if only is None else only
+
 
     def changed(*given: Any, **numbers: Any) -> list[Any]:
         states, values, indices = given[:count], given[count], given[count + 1]
@@ -372,8 +382,9 @@ def _in_rows(rule: Callable[..., list[Any]], count: int) -> Callable[..., list[A
         ones = full_of(1, (values.shape[0],), values.dtype, values)
         column = (shape[0], *[1] * (len(shape) - 1))
         reached = ops.greater(added_rows(ones, indices, column), 0)
+        numbers = numbers if last else {**numbers, "reached": reached}
         made = rule(*states, added_rows(values, indices, shape), **numbers)
-        return [ops.where(reached, new, old) for new, old in zip(made, states)]
+        return [*[ops.where(reached, new, old) for new, old in zip(made[:last], states)], *made[last:]]
 
     return changed
 
