@@ -23,6 +23,8 @@ class _Settings:
     floatx = "float32"
     epsilon = 1e-7
     image_data_format = "channels_last"
+    manual = False
+    """Whether the program gives variables their first values."""
 
 
 settings = _Settings()
@@ -77,7 +79,7 @@ def learning_phase() -> Any:
 
 def set_learning_phase(value: Any) -> None:
     """Let all layers that are called from now on train (1) or not (0)."""
-    _here().phase = bool(value)
+    _here().phase = value if hasattr(value, "type_") else bool(value)
 
 
 @contextmanager
@@ -89,6 +91,23 @@ def phase(value: Any) -> Iterator[None]:
         yield
     finally:
         _local.phase = before
+
+
+def get_uid(prefix: str = "") -> int:
+    """The next number of a name in this graph, from 1 on."""
+    counts = _here().names
+    counts[prefix] = counts.get(prefix, 0) + 1
+    return counts[prefix]
+
+
+def reset_uids() -> None:
+    """Let the numbers of names in this graph begin again."""
+    _here().names.clear()
+
+
+def manual_variable_initialization(value: bool) -> None:
+    """Whether the program gives variables their first values, which ``get_session`` does otherwise."""
+    settings.manual = value
 
 
 def unique_name(name: str, first: int = 0) -> str:
@@ -109,7 +128,7 @@ def get_session() -> Session:
         session = own.session = own.session or Session(graph=graph)
     declared = [*graph.get_collection(GraphKeys.GLOBAL_VARIABLES), *_of(graph).states]
     new = [one for one in declared if one not in session._state]
-    if new:
+    if new and not settings.manual:
         session.run(variables_initializer(new))
     return session
 
