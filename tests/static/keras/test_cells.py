@@ -70,5 +70,5 @@ def test_a_cell_of_the_user_s_own(session):
 def test_what_is_not_offered_raises():
     with pytest.raises(ValueError, match="not offered"):
         layers.LSTMCell(3, dropout=0.5)
-    with pytest.raises(ValueError, match="stateful is not offered"):
-        layers.RNN(layers.LSTMCell(3), stateful=True)
+    with pytest.raises(ValueError, match="size of a batch"):
+        layers.RNN(layers.LSTMCell(3), stateful=True)(tf.keras.Input([2, 3]))

@@ -236,7 +236,7 @@ def test_rectifiers_with_limits_and_variables():
     layers = tf.keras.layers
     with tf.Graph().as_default(), tf.Session() as session:
         beyond = layers.ReLU(max_value=2.0, negative_slope=0.5, threshold=0.5)(tf.constant(x))
-        numpy.testing.assert_allclose(session.run(beyond), [[-1.25, -0.125, 1.0], [2.0, -0.5, 0.5]])
+        numpy.testing.assert_allclose(session.run(beyond), [[-1.25, -0.125, 1.0], [2.0, -0.5, 0.0]])
         assert session.run(layers.ThresholdedReLU(0.4)(tf.constant(x))).tolist() == [[0, 0, 1], [3, 0, 0.5]]
         layer = layers.PReLU(tf.keras.initializers.Constant(0.25))
         made = layer(tf.constant(x))

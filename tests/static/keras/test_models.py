@@ -264,8 +264,8 @@ def test_at_once():
         (lambda: line().save("m", save_format="tf"), ValueError, "simple_save"),
         (lambda: L.Dense(3, activation="none"), ValueError, "Unknown activation"),
         (lambda: L.Dense(), TypeError, "units"),
-        (lambda: L.Embedding(3, 2, mask_zero=True)(tf.zeros([2, 3])), ValueError, "mask_zero is not offered"),
-        (lambda: L.LSTM(3, dropout=0.5), ValueError, "not offered"),
+        (lambda: L.LSTMCell(3, dropout=0.5), ValueError, "not offered"),
+        (lambda: L.LSTM(3, stateful=True)(tf.keras.Input([2, 3])), ValueError, "size of a batch"),
     ],
 )
 def test_errors(call, error, words):

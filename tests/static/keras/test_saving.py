@@ -225,9 +225,11 @@ def test_configurations() -> None:
         "recurrent_dropout": 0.0, "implementation": 1}}"""
     made = L.deserialize(json.loads(text))
     assert made(tf.zeros([2, 4, 5])).shape == (2, 4, 3) and len(made.losses) == 1
-    with pytest.raises(TypeError, match="kernel_constraint"):
-        config = json.loads(text)
-        config["config"]["kernel_constraint"] = {"class_name": "NonNeg", "config": {}}
+    config = json.loads(text)
+    config["config"]["kernel_constraint"] = {"class_name": "NonNeg", "config": {}}
+    L.deserialize(config)
+    with pytest.raises(TypeError, match="other_constraint"):
+        config["config"]["other_constraint"] = {"class_name": "NonNeg", "config": {}}
         L.deserialize(config)
 
 

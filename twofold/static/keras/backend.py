@@ -12,9 +12,7 @@ from twofold.static import math
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.api.op_functions import constant as _constant
 from twofold.static.arrays import creation, shape_ops
-from twofold.static.arrays.selection import where
 from twofold.static.autodiff.gradients import gradients as _gradients
-from twofold.static.control_flow.conditional import cond
 from twofold.static.functions.printing import print_
 from twofold.static.graph.context import at_once
 from twofold.static.graph.scopes import control_dependencies
@@ -22,8 +20,10 @@ from twofold.static.graph.scopes import name_scope as name_scope
 from twofold.static.initializers import RandomNormal, RandomUniform
 from twofold.static.keras.backend_nn import *  # noqa: F403
 from twofold.static.keras.backend_shapes import *  # noqa: F403
-from twofold.static.keras.backend_shapes import ndim
 from twofold.static.keras.base_layer import put_value, value_of
+from twofold.static.keras.phases import in_test_phase as in_test_phase
+from twofold.static.keras.phases import in_train_phase as in_train_phase
+from twofold.static.keras.phases import switch as switch
 from twofold.static.keras.state import clear_session as clear_session
 from twofold.static.keras.state import get_session as get_session
 from twofold.static.keras.state import get_uid as get_uid
@@ -132,7 +132,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def placeholder(
-    shape: Any = None, ndim: int | None = None, dtype: Any = None, sparse: bool = False, name: str | None = None
+    shape: Any = None,
+    ndim: int | None = None,
+    dtype: Any = None,
+    sparse: bool = False,
+    name: str | None = None,
 ) -> Any:
     """A placeholder of a shape, or of so many axes."""
     sizes = [None] * ndim if shape is None and ndim else shape
@@ -193,41 +197,7 @@ def gradients(loss: Any, variables: Any) -> list[Any]:
     return _gradients(loss, variables)
 
 
-def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
-    """``x`` while layers train, else ``alt``, which may be functions."""
-    chosen = learning_phase() if training is None else training
-    if hasattr(chosen, "type_"):
-        return switch(chosen, x, alt)
-    found = x if chosen else alt
-    return found() if callable(found) and not hasattr(found, "type_") else found
-
-
-def in_test_phase(x: Any, alt: Any, training: Any = None) -> Any:
-    """``x`` while layers do not train, else ``alt``, which may be functions."""
-    return in_train_phase(alt, x, training)
-
-
-def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
-    """One value or the other: by a bool what ``tf.cond`` gives, by elements what ``tf.where`` gives."""
-    chosen = math.cast(condition, "bool")
-    if ndim(chosen) == 0:
-        one, two = (
-            one if callable(one) else lambda one=one: shape_ops.identity(one)
-            for one in (then_expression, else_expression)
-        )
-        return cond(chosen, one, two)
-    one, two = (
-        one() if callable(one) else convert_to_tensor(one) for one in (then_expression, else_expression)
-    )
-    missing = (ndim(one) or 0) - (ndim(chosen) or 0)
-    for _ in range(missing):
-        chosen = shape_ops.expand_dims(chosen, -1)
-    return where(math.logical_and(chosen, creation.ones_like(one, "bool")), one, two)
-
-
-def function(
-    inputs: Any, outputs: Any, updates: Any = (), name: str | None = None
-) -> Callable[[Any], Any]:
+def function(inputs: Any, outputs: Any, updates: Any = (), name: str | None = None) -> Callable[[Any], Any]:
     """A function of a list of arrays that returns those of ``outputs`` and runs ``updates``."""
     inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     several = isinstance(outputs, (list, tuple))

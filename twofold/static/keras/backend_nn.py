@@ -12,10 +12,10 @@ from twofold.static.arrays import creation, shape_ops
 from twofold.static.arrays.selection import where
 from twofold.static.control_flow import map_scan
 from twofold.static.keras.backend_shapes import temporal_padding
+from twofold.static.keras.masking import stepped
 from twofold.static.keras.state import settings
 from twofold.static.layers.convolutional import for_each_axis
 from twofold.static.optimizers.moving_averages import assign_moving_average
-from twofold.static.recurrent.rnn import dynamic_rnn
 from twofold.static.sparse import SparseTensor, sparse_to_dense
 
 _FORMATS = {
@@ -27,7 +27,9 @@ _FORMATS = {
 def _format(data_format: Any, count: int) -> str:
     given = data_format or settings.image_data_format
     if given not in _FORMATS:
-        raise ValueError(f"Unknown data_format: {given}, at {here()}. Use 'channels_last' or 'channels_first'.")
+        raise ValueError(
+            f"Unknown data_format: {given}, at {here()}. Use 'channels_last' or 'channels_first'."
+        )
     return _FORMATS[given][count - 1]
 
 
@@ -100,7 +102,9 @@ def conv2d_transpose(
 ) -> Any:
     """The transpose of a convolution, of the shape given."""
     if for_each_axis(dilation_rate, 2) != [1, 1]:
-        raise ValueError(f"conv2d_transpose: dilation_rate is not offered, at {here()}. Use tf.nn.conv2d_transpose.")
+        raise ValueError(
+            f"conv2d_transpose: dilation_rate is not offered, at {here()}. Use tf.nn.conv2d_transpose."
+        )
     steps = for_each_axis(strides, 2)
     layout = _format(data_format, 2)
     windows = [1, *steps, 1] if layout == "NHWC" else [1, 1, *steps]
@@ -239,16 +243,12 @@ def map_fn(fn: Callable[..., Any], elems: Any, name: str | None = None, dtype: A
     return map_scan.map_fn(fn, elems, name=name, dtype=dtype)
 
 
-def foldl(
-    fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None
-) -> Any:
+def foldl(fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
     """``tf.foldl``."""
     return map_scan.foldl(fn, elems, initializer=initializer, name=name)
 
 
-def foldr(
-    fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None
-) -> Any:
+def foldr(fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
     """``tf.foldr``."""
     return map_scan.foldr(fn, elems, initializer=initializer, name=name)
 
@@ -290,33 +290,6 @@ def ctc_decode(
     return [sparse_to_dense(one.indices, one.dense_shape, one.values, -1) for one in found], scores
 
 
-class _Steps:
-    """A function of a step as the cell of ``dynamic_rnn``; steps that a mask leaves out change nothing."""
-
-    def __init__(self, step: Callable[..., Any], states: Sequence[Any], masked: bool, zeros: bool) -> None:
-        self._step, self._states, self._masked, self._zeros = step, list(states), masked, zeros
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The first states."""
-        return self._states
-
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
-        if not self._masked:
-            output, new = self._step(inputs[0], list(state))
-            return output, list(new)
-        given, kept = inputs
-        last, *states = state
-        output, new = self._step(given, states)
-        output = _kept(kept, output, creation.zeros_like(output) if self._zeros else last)
-        return output, [output, *[_kept(kept, one, before) for one, before in zip(new, states)]]
-
-
-def _kept(mask: Any, value: Any, other: Any) -> Any:
-    """Rows of a value where the mask, of one column, is true, and of another one elsewhere."""
-    rows = shape_ops.reshape(mask, [-1, *[1] * (len(value.get_shape()) - 1)])
-    return where(math.logical_and(rows, creation.ones_like(value, "bool")), value, other)
-
-
 def rnn(
     step_function: Callable[..., Any],
     inputs: Any,
@@ -343,23 +316,11 @@ def rnn(
         time_major: Whether inputs, mask and outputs have time first.
         zero_output_for_mask: Whether outputs of steps that are left out are zeros.
     """
-    time = 0 if time_major else 1
-    x = convert_to_tensor(inputs)
-    x = shape_ops.reverse(x, [time]) if go_backwards else x
     more = list(constants or ())
-    states = [convert_to_tensor(one) for one in initial_states]
 
     def step(value: Any, before: list[Any]) -> Any:
-        return step_function(value, [*before, *more])
+        output, new = step_function(value, [*before, *more])
+        return output, list(new)
 
-    rows: list[Any] = [x]
-    if mask is not None:
-        kept = math.cast(convert_to_tensor(mask), "bool")
-        kept = kept[..., 0] if len(kept.get_shape()) == 3 else kept
-        rows.append(shape_ops.expand_dims(shape_ops.reverse(kept, [time]) if go_backwards else kept, -1))
-        first, _ = step(x[0] if time_major else x[:, 0], states)
-        states = [creation.zeros_like(first), *states]
-    cell = _Steps(step, states, mask is not None, zero_output_for_mask)
-    outputs, last = dynamic_rnn(cell, rows, initial_state=states, time_major=time_major)
-    final = outputs[-1] if time_major else outputs[:, -1]
-    return final, outputs, list(last)[1 if mask is not None else 0 :]
+    options = (mask, go_backwards, time_major, zero_output_for_mask)
+    return stepped(step, convert_to_tensor(inputs), initial_states, *options)

@@ -94,7 +94,14 @@ def sqrt(x: Any) -> Any:
 abs, exp, log, square, pow, sign = math.abs, math.exp, math.log, math.square, math.pow, math.sign
 equal, not_equal, less, less_equal = math.equal, math.not_equal, math.less, math.less_equal
 greater, greater_equal = math.greater, math.greater_equal
-maximum, minimum, sin, cos, round, cast = math.maximum, math.minimum, math.sin, math.cos, math.round, math.cast
+maximum, minimum, sin, cos, round, cast = (
+    math.maximum,
+    math.minimum,
+    math.sin,
+    math.cos,
+    math.round,
+    math.cast,
+)
 sigmoid, tanh, softplus, softsign = nn.sigmoid, nn.tanh, nn.softplus, nn.softsign
 stop_gradient, shape = math.stop_gradient, shape_ops.shape
 
@@ -266,7 +273,9 @@ def batch_flatten(x: Any) -> Any:
     found = convert_to_tensor(x)
     sizes = found.get_shape().as_list()[1:]
     known = None if None in sizes else int(numpy.prod(sizes, dtype=int))
-    return shape_ops.reshape(found, [-1, math.reduce_prod(shape_ops.shape(found)[1:]) if known is None else known])
+    return shape_ops.reshape(
+        found, [-1, math.reduce_prod(shape_ops.shape(found)[1:]) if known is None else known]
+    )
 
 
 def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> Any:

@@ -17,8 +17,8 @@ from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
-from twofold.static.keras.named import ACTIVATIONS, INITIALIZERS, found_in
-from twofold.static.keras.state import get_session, learning_phase, phase, unique_name
+from twofold.static.keras.named import ACTIVATIONS, INITIALIZERS, REGULARIZERS, found_in
+from twofold.static.keras.state import get_session, learning_phase, phase, settings, unique_name
 from twofold.static.variables.variable import Variable, assign
 from twofold.static.variables.variable_scope import VariableScope, get_variable, variable_scope
 
@@ -67,11 +67,14 @@ class Layer:
     [[1. 2.]] scale/factor:0
     """
 
-    takes_training = False
+    takes_training = takes_mask = False
+    supports_masking = False
+    """Whether the mask of the input is that of the output, too."""
 
     def __init_subclass__(cls) -> None:
         if "call" in vars(cls):
-            cls.takes_training = "training" in inspect.signature(cls.call).parameters
+            taken = inspect.signature(cls.call).parameters
+            cls.takes_training, cls.takes_mask = "training" in taken, "mask" in taken
 
     def __init__(
         self,
@@ -94,6 +97,7 @@ class Layer:
         self._scope: VariableScope | None = None
         self._own: list[Variable] = []
         self._updates: list[Any] = []
+        self._state_updates: list[Any] = []
         self._losses: list[Any] = []
         self._calls: list[Call] = []
 
@@ -104,6 +108,10 @@ class Layer:
         """What the layer makes of its inputs."""
         return inputs
 
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the outputs, by the inputs and theirs: bools that are false where steps do not count."""
+        return mask if self.supports_masking else None
+
     def add_weight(
         self,
         name: str | None = None,
@@ -113,12 +121,20 @@ class Layer:
         regularizer: Any = None,
         trainable: bool | None = None,
         constraint: Any = None,
+        use_resource: bool | None = None,
     ) -> Variable:
         """A variable of this layer."""
         first = as_initializer(initializer)
-        options = {"trainable": trainable is not False, "constraint": constraint}
+        options = {
+            "trainable": trainable is not False,
+            "constraint": constraint,
+            "use_resource": use_resource,
+        }
+        regularizer = found_in(REGULARIZERS, "regularizer", regularizer)
         sizes = [int(size or 0) for size in TensorShape(shape).as_list()]
-        return get_variable(name or "weight", sizes, dtype or self.dtype, first, regularizer, **options)
+        return get_variable(
+            name or "weight", sizes, dtype or self.dtype or settings.floatx, first, regularizer, **options
+        )
 
     add_variable = add_weight
 
@@ -126,9 +142,14 @@ class Layer:
         """Add tensors to what ``Model.fit`` makes small."""
         self._losses += list(losses) if isinstance(losses, (list, tuple)) else [losses]
 
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Add operations that run with each step of training; ``inputs``, which they may depend on, change nothing."""
+        self._updates += list(updates) if isinstance(updates, (list, tuple)) else [updates]
+
     def __call__(self, inputs: Any, *args: Any, training: Any = None, **options: Any) -> Any:
         """What ``call`` makes of ``inputs``."""
         given = _tensors(inputs)
+        masks = options["mask"] if options.get("mask") is not None else _masks(given)
         with phase(training), self._collecting(), self._in_scope():
             if not self.built:
                 self.build(_shapes(given))
@@ -138,12 +159,26 @@ class Layer:
                 if self.takes_training
                 else {}
             )
-            made = self.call(given, *args, **options, **more)
+            if self.takes_mask and masks is not None:
+                more["mask"] = masks
+            made = self.call(given, *args, **{**options, **more})
+        self._set_masks(given, made, masks)
         self._calls.append(Call(self, given, options, made))
         for tensor in flatten(made, "outputs")[0]:
             if hasattr(tensor, "type_"):
                 tensor.keras_call = self._calls[-1]
         return made
+
+    def _set_masks(self, inputs: Any, outputs: Any, masks: Any) -> None:
+        """Let the outputs have their masks; those that layers inside gave them stay."""
+        tensors = [one for one in flatten(outputs, "outputs")[0] if hasattr(one, "type_")]
+        if any(mask_of(one) is not None for one in tensors):
+            return
+        made = self.compute_mask(inputs, masks)
+        found = made if isinstance(made, (list, tuple)) else [made] * (1 if made is not None else 0)
+        for tensor, mask in zip(tensors, found):
+            if mask is not None:
+                tensor._keras_mask = mask
 
     @contextmanager
     def _in_scope(self) -> Iterator[None]:
@@ -219,6 +254,11 @@ class Layer:
     def updates(self) -> list[Any]:
         """Operations to run with each step of training, such as those of moving averages."""
         return [*self._updates, *self._all("updates")]
+
+    @property
+    def state_updates(self) -> list[Any]:
+        """Operations by which stateful layers keep their states, to run with each batch."""
+        return [*self._state_updates, *self._all("state_updates")]
 
     @property
     def input(self) -> Any:
@@ -319,6 +359,14 @@ def _tensors(inputs: Any) -> Any:
     if isinstance(inputs, (list, tuple)):
         return [_tensors(one) for one in inputs]
     return convert_to_tensor(inputs)
+
+
+def _masks(inputs: Any) -> Any:
+    """The masks of inputs in their structure; None where there are none."""
+    if isinstance(inputs, list):
+        found = [_masks(one) for one in inputs]
+        return None if all(one is None for one in found) else found
+    return mask_of(inputs)
 
 
 def _shapes(inputs: Any) -> Any:

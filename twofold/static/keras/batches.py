@@ -84,7 +84,9 @@ def _weights(given: Any, class_weight: Any, labels: Sequence[Any], names: Sequen
     else:
         found = [given] * count
     if len(found) != count:
-        raise ValueError(f"{len(found)} arrays of weights for {count} outputs, at {here()}. Give one for each.")
+        raise ValueError(
+            f"{len(found)} arrays of weights for {count} outputs, at {here()}. Give one for each."
+        )
     found = [None if one is None else numpy.asarray(one, "f") for one in found]
     if class_weight is None:
         return found
@@ -128,7 +130,8 @@ def gives_batches(x: Any) -> bool:
 class Stream:
     """The batches of arrays, or those that a dataset, an iterator or a sequence gives.
 
-    With ``steps`` an epoch is as many batches of an iterator or a dataset, and the next one goes on where it ended.
+    With ``steps`` an epoch is as many batches of an iterator or a dataset, and the next one goes on where it ended,
+    unless it ``restarts``.
     """
 
     def __init__(
@@ -139,8 +142,10 @@ class Stream:
         shuffle: Any = False,
         steps: int | None = None,
         class_weight: Any = None,
+        restarts: bool = False,
     ) -> None:
-        self.of_arrays = isinstance(data, Batch)
+        self.of_arrays, self.of_dataset = isinstance(data, Batch), isinstance(data, Dataset)
+        self._restarts = restarts
         self._data, self._names, self._size, self._shuffle = data, names, size, shuffle
         self._steps, self._class_weight = steps, class_weight
         self._rest: Iterator[Any] | None = None
@@ -164,7 +169,8 @@ class Stream:
         if self._rest is not None:
             return self._rest
         made = _items(self._data, self._shuffle)
-        if self._steps is not None or not (isinstance(self._data, Dataset) or _is_sequence(self._data)):
+        again = self.of_dataset or _is_sequence(self._data)
+        if not again or (self._steps is not None and not self._restarts):
             self._rest = made
         return made
 
@@ -198,4 +204,4 @@ def _items(data: Any, shuffle: Any) -> Iterator[Any]:
         yield from data
 
 
-_evaluated: Callable[[Any], Any] = lambda tensors: get_session().run(list(tensors)) if tensors else []  # noqa: E731
+_evaluated: Callable[[Any], Any] = lambda tensors: get_session().run(list(tensors)) if tensors else []

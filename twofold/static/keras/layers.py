@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.static import image, layers, math, nn, random
-from twofold.static.api.signatures import takes
+from twofold.runtime.tracing import here
+from twofold.static import layers, math, nn, random
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.api.signatures import defaults_of, takes, with_parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.control_flow.conditional import cond
+from twofold.static.keras import backend_shapes, masking, regularizers
+from twofold.static.keras.attention import AdditiveAttention as AdditiveAttention
+from twofold.static.keras.attention import Attention as Attention
 from twofold.static.keras.base_layer import Layer as Layer
 from twofold.static.keras.base_layer import made_from
+from twofold.static.keras.conv_recurrent import ConvLSTM2D as ConvLSTM2D
+from twofold.static.keras.local_layers import locally_connected
 from twofold.static.keras.models import Input as Input
 from twofold.static.keras.models import InputLayer as InputLayer
 from twofold.static.keras.named import found_in
@@ -30,6 +38,8 @@ from twofold.static.keras.stepping import AbstractRNNCell as AbstractRNNCell
 from twofold.static.keras.stepping import StackedRNNCells as StackedRNNCells
 from twofold.static.keras.table import layer_of
 from twofold.static.layers.convolutional import Variables, for_each_axis, layer_parameters
+from twofold.static.layers.graph_collections import with_loss
+from twofold.static.layers.layer import InputSpec as InputSpec
 from twofold.static.nn.batch_statistics import batch_moments
 from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.variables.variable_scope import get_variable
@@ -42,11 +52,35 @@ def _of_layers(name: str, **defaults: Any) -> Any:
     )
 
 
+def _transposed(name: str, count: int) -> Any:
+    """The transposed convolution of ``tf.layers``, with padding of the output at Keras's place among the parameters."""
+    function, *example = layers.OBJECTS[name]
+    own = dict(list(defaults_of(function).items()))
+    first = ("inputs", "filters", "kernel_size", "strides", "padding")
+    between = {"output_padding": None, "data_format": None, **({"dilation_rate": 1} if count == 2 else {})}
+    rest = {key: value for key, value in own.items() if key not in (*first, "data_format")}
+    convolve = inspect.unwrap(function)
+
+    def body(**given: Any) -> Any:
+        rate = given.pop("dilation_rate", 1)
+        if for_each_axis(rate, count) != [1] * count:
+            raise ValueError(f"{name}: dilation_rate is not offered, at {here()}. Leave it out.")
+        return _call(convolve, given)
+
+    taken = with_parameters(body, {**{key: own[key] for key in first}, **between, **rest}, function)
+    return layer_of(name, taken, f"``tf.layers.{function.__name__}`` as Keras has it.", *example)
+
+
+def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    return function(given.pop("inputs"), **given)
+
+
 Dense, BatchNormalization, Flatten, Dropout = map(
     _of_layers, ("Dense", "BatchNormalization", "Flatten", "Dropout")
 )
 Conv1D, Conv2D, Conv3D = (_of_layers(f"Conv{count}D") for count in (1, 2, 3))
-Conv2DTranspose, SeparableConv2D = _of_layers("Conv2DTranspose"), _of_layers("SeparableConv2D")
+Conv2DTranspose, Conv3DTranspose = _transposed("Conv2DTranspose", 2), _transposed("Conv3DTranspose", 3)
+SeparableConv1D, SeparableConv2D = _of_layers("SeparableConv1D"), _of_layers("SeparableConv2D")
 
 
 @takes(**layer_parameters("depthwise"))
@@ -123,8 +157,10 @@ AveragePooling1D, AveragePooling2D, AveragePooling3D = (
 
 
 def _overall(name: str, reduce: Callable[..., Any], words: str, count: int) -> Any:
-    def function(inputs: Any, data_format: str = "channels_last") -> Any:
+    def function(inputs: Any, data_format: Any = None, mask: Any = None) -> Any:
         first = 1 if data_format == "channels_last" else 2
+        if mask is not None and name == "GlobalAveragePooling1D":
+            return masking.mean_of_steps(inputs, first, mask)
         return reduce(inputs, list(range(first, first + count)))
 
     shape = ", ".join(["2", *["4"] * count, "3"])
@@ -160,40 +196,43 @@ def _pairs(widths: Any, count: int) -> list[list[int]]:
 
 
 def _padding(count: int) -> Callable[..., Any]:
-    def function(inputs: Any, padding: Any = 1) -> Any:
+    def function(inputs: Any, padding: Any = 1, data_format: Any = None) -> Any:
         given = padding if count > 1 or isinstance(padding, int) else [padding]
-        return creation.pad(inputs, [[0, 0], *_pairs(given, count), [0, 0]])
+        widths = _pairs(given, count)
+        sides = [[0, 0], *widths] if data_format == "channels_first" else [*widths, [0, 0]]
+        return creation.pad(inputs, [[0, 0], *sides])
 
-    return function
+    return _without_format(function) if count == 1 else function
+
+
+def _without_format(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of steps, whose channels come last."""
+    own = {key: value for key, value in defaults_of(function).items() if key != "data_format"}
+    return with_parameters(lambda **given: function(data_format="channels_last", **given), own)
 
 
 def _cropping(count: int) -> Callable[..., Any]:
-    def function(inputs: Any, cropping: Any = 1 if count < 2 else 0) -> Any:
+    def function(inputs: Any, cropping: Any = 1 if count < 2 else 0, data_format: Any = None) -> Any:
         given = cropping if count > 1 or isinstance(cropping, int) else [cropping]
-        return inputs[(slice(None), *[slice(low, -high or None) for low, high in _pairs(given, count)])]
+        first = [slice(None)] * (2 if data_format == "channels_first" else 1)
+        return inputs[(*first, *[slice(low, -high or None) for low, high in _pairs(given, count)])]
 
-    return function
+    return _without_format(function) if count == 1 else function
 
 
-def _up_sampling(count: int) -> Callable[..., Any]:
-    def function(inputs: Any, size: Any = 2) -> Any:
-        for axis, times in enumerate([size] * count if isinstance(size, int) else size, 1):
-            inputs = shape_ops.repeat(inputs, int(times), axis)
-        return inputs
-
-    return function
+def _up_sampling1d(inputs: Any, size: int = 2) -> Any:
+    return shape_ops.repeat(inputs, int(size), 1)
 
 
 def _up_sampling2d(
-    inputs: Any, size: Any = 2, data_format: Any = None, interpolation: str = "nearest"
+    inputs: Any, size: Any = (2, 2), data_format: Any = None, interpolation: str = "nearest"
 ) -> Any:
-    if data_format not in (None, "channels_last") or interpolation not in ("nearest", "bilinear"):
-        raise ValueError(
-            f"UpSampling2D: {data_format!r} with {interpolation!r}. Use 'channels_last', and 'nearest'."
-        )
-    rows, columns = (size, size) if isinstance(size, int) else size
-    way = image.ResizeMethod.NEAREST_NEIGHBOR if interpolation == "nearest" else image.ResizeMethod.BILINEAR
-    return image.resize_images(inputs, [inputs.shape[1].value * rows, inputs.shape[2].value * columns], way)
+    rows, columns = for_each_axis(size, 2)
+    return backend_shapes.resize_images(inputs, rows, columns, data_format, interpolation)
+
+
+def _up_sampling3d(inputs: Any, size: Any = (2, 2, 2), data_format: Any = None) -> Any:
+    return backend_shapes.resize_volumes(inputs, *for_each_axis(size, 3), data_format)
 
 
 Activation = layer_of(
@@ -239,8 +278,8 @@ Cropping1D, Cropping2D, Cropping3D = (
     for count in (1, 2, 3)
 )
 UpSampling1D, UpSampling3D = (
-    _edges("UpSampling", _up_sampling(count), "Each element ``size`` times along each axis.", count, 8)
-    for count in (1, 3)
+    _edges("UpSampling", function, "Each element ``size`` times along each axis.", count, 8)
+    for count, function in ((1, _up_sampling1d), (3, _up_sampling3d))
 )
 UpSampling2D = layer_of(
     "UpSampling2D",
@@ -253,12 +292,7 @@ UpSampling2D = layer_of(
 
 
 def _relu(inputs: Any, max_value: Any = None, negative_slope: Any = 0.0, threshold: Any = 0.0) -> Any:
-    if threshold:
-        beyond = math.cast(math.greater_equal(inputs, threshold), inputs.dtype)
-        made = inputs * beyond + negative_slope * (inputs - threshold) * (1.0 - beyond)
-    else:
-        made = nn.leaky_relu(inputs, negative_slope) if negative_slope else nn.relu(inputs)
-    return made if max_value is None else math.minimum(made, max_value)
+    return backend_shapes.relu(inputs, negative_slope, max_value, threshold)
 
 
 def _elu(inputs: Any, alpha: float = 1.0) -> Any:
@@ -360,16 +394,13 @@ SpatialDropout1D, SpatialDropout2D, SpatialDropout3D = (
 
 
 @takes(
-    "embeddings_initializer='uniform', embeddings_regularizer=None, embeddings_constraint=None, mask_zero=False, "
+    "embeddings_initializer='uniform', embeddings_regularizer=None, activity_regularizer=None, "
+    "embeddings_constraint=None, mask_zero=False, "
     f"{_VARIABLES}"
 )
 def _embedding(inputs: Any, input_dim: int, output_dim: int, **options: Any) -> Any:
-    if options["mask_zero"]:
-        raise ValueError(
-            "Embedding: mask_zero is not offered. Give lengths to tf.nn.dynamic_rnn, or leave it out."
-        )
     table = _variable("embeddings", [input_dim, output_dim], None, options)
-    return embedding_lookup(table, math.cast(inputs, "int32"))
+    return with_loss(embedding_lookup(table, math.cast(inputs, "int32")), options["activity_regularizer"])
 
 
 Embedding = layer_of("Embedding", _embedding, "Rows of a table by number.", "(10, 4)", "[2, 3]", "(2, 3, 4)")
@@ -386,10 +417,19 @@ class Lambda(Layer):
         arguments: Any = None,
         **options: Any,
     ) -> None:
-        if mask is not None:
-            raise ValueError("Lambda: mask is not offered. Leave it out.")
         super().__init__(**options)
-        self._function, self._arguments = function, dict(arguments or {})
+        self._function, self._arguments, self._mask = function, dict(arguments or {}), mask
+        try:
+            taken: Any = inspect.signature(function).parameters
+        except ValueError:  # of a function in C
+            taken = {}
+        self.takes_training, self.takes_mask = (
+            key in taken and key not in self._arguments for key in ("training", "mask")
+        )
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask that was given, or what a function that was makes of the inputs and theirs."""
+        return self._mask(inputs, mask) if callable(self._mask) else self._mask
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer; raises ArgumentError for a function without a name."""
@@ -404,13 +444,33 @@ class Lambda(Layer):
         function = found_in({}, "function", config["function"])
         return cls(function, **{key: config[key] for key in known if key in config})
 
-    def call(self, inputs: Any) -> Any:
-        return self._function(inputs, **self._arguments)
+    def call(self, inputs: Any, **more: Any) -> Any:
+        """What the function makes of the inputs."""
+        return self._function(inputs, **self._arguments, **more)
+
+
+def _alike(inputs: Sequence[Any]) -> list[Any]:
+    """Inputs with axes of size 1 behind the batch, as many as the one of most axes has more."""
+    given = [convert_to_tensor(one) for one in inputs]
+    ranks = [len(one.get_shape()) for one in given]
+    most = max(ranks)
+    for k, rank in enumerate(ranks):
+        for _ in range(most - rank):
+            given[k] = shape_ops.expand_dims(given[k], 1)
+    return given
 
 
 def _merged(name: str, words: str, pair: Callable[[Any, Any], Any]) -> tuple[Any, Callable[..., Any]]:
     """A layer of a list of inputs, and the function of that list."""
-    made = layer_of(name, lambda inputs: functools.reduce(pair, inputs), f"The {words} of a list of inputs.")
+
+    def merge(inputs: Any) -> Any:
+        if not isinstance(inputs, list) or len(inputs) < 2 or (name == "Subtract" and len(inputs) != 2):
+            raise ValueError(
+                f"A `{name}` layer should be called on a list of inputs, not {inputs}, at {here()}."
+            )
+        return functools.reduce(pair, _alike(inputs))
+
+    made = layer_of(name, merge, f"The {words} of a list of inputs.")
 
     def function(inputs: Any, **options: Any) -> Any:
         return made(**options)(inputs)
@@ -425,7 +485,9 @@ Multiply, multiply = _merged("Multiply", "product", math.multiply)
 Maximum, maximum = _merged("Maximum", "larger elements", math.maximum)
 Minimum, minimum = _merged("Minimum", "smaller elements", math.minimum)
 Average = layer_of(
-    "Average", lambda inputs: math.add_n(inputs) / float(len(inputs)), "The mean of a list of inputs."
+    "Average",
+    lambda inputs: functools.reduce(math.add, _alike(inputs)) / float(len(inputs)),
+    "The mean of a list of inputs.",
 )
 Concatenate = layer_of(
     "Concatenate",
@@ -446,16 +508,12 @@ def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
 
 def _dot(inputs: Any, axes: Any, normalize: bool = False) -> Any:
     a, b = inputs
+    ranks = len(a.get_shape()), len(b.get_shape())
     one, two = (axes, axes) if isinstance(axes, int) else axes
+    one, two = one % ranks[0], two % ranks[1]
     if normalize:
         a, b = nn.l2_normalize(a, one), nn.l2_normalize(b, two)
-    if a.type_.ndim == b.type_.ndim == 2:
-        return math.reduce_sum(a * b, 1, keepdims=True)
-    if a.type_.ndim != 3 or b.type_.ndim != 3:
-        raise ValueError(
-            f"Dot: {a.type_.ndim} and {b.type_.ndim} axes. Give matrices or vectors, both of one kind."
-        )
-    return math.matmul(a, b, transpose_a=one % 3 == 1, transpose_b=two % 3 == 2)
+    return backend_shapes.batch_dot(a, b, (one, two))
 
 
 Dot = layer_of("Dot", _dot, "The products of two inputs, summed along ``axes``.")
@@ -470,3 +528,94 @@ deserialize = made_from
 MaxPool1D, MaxPool2D, AvgPool1D, AvgPool2D = MaxPooling1D, MaxPooling2D, AveragePooling1D, AveragePooling2D
 GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
 GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D
+AvgPool3D, MaxPool3D = AveragePooling3D, MaxPooling3D
+GlobalAvgPool3D, GlobalMaxPool3D = GlobalAveragePooling3D, GlobalMaxPooling3D
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
+Convolution2DTranspose, Convolution3DTranspose = Conv2DTranspose, Conv3DTranspose
+SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
+
+
+LocallyConnected1D = layer_of(
+    "LocallyConnected1D",
+    locally_connected(1),
+    "A convolution over steps with a kernel and a bias for each position.",
+    "(8, 3)",
+    "[2, 9, 3]",
+    "(2, 7, 8)",
+)
+LocallyConnected2D = layer_of(
+    "LocallyConnected2D",
+    locally_connected(2),
+    "A convolution of images with a kernel and a bias for each position.",
+    "(8, 3)",
+    "[2, 5, 5, 3]",
+    "(2, 3, 3, 8)",
+)
+
+
+def _masking(inputs: Any, mask_value: float = 0.0) -> Any:
+    kept = math.reduce_any(math.not_equal(inputs, mask_value), -1, keepdims=True)
+    made = inputs * math.cast(kept, inputs.dtype)
+    made._keras_mask = shape_ops.squeeze(kept, [-1])
+    return made
+
+
+Masking = layer_of(
+    "Masking",
+    _masking,
+    "Steps all of whose numbers are ``mask_value`` do not count for the layers behind; they are set to 0.",
+    "()",
+    "[2, 4, 3]",
+    "(2, 4, 3)",
+)
+
+
+def _with_activity(inputs: Any, l1: float = 0.0, l2: float = 0.0) -> Any:
+    return with_loss(shape_ops.identity(inputs), regularizers.l1_l2(l1, l2))
+
+
+ActivityRegularization = layer_of(
+    "ActivityRegularization",
+    _with_activity,
+    "The inputs, which add a penalty to the loss.",
+    "()",
+    "[2]",
+    "(2,)",
+)
+
+
+def _alpha_dropout(
+    inputs: Any, rate: float, noise_shape: Any = None, seed: int | None = None, training: Any = None
+) -> Any:
+    low, q = -1.7580993408473766, 1.0 - rate  # minus the scale of SELU times its alpha
+    a = (q * (1.0 + rate * low * low)) ** -0.5
+    b = -a * low * rate
+
+    def dropped(value: Any) -> Any:
+        shape = shape_ops.shape(value) if noise_shape is None else noise_shape
+        kept = math.cast(random.random_uniform(shape, seed=seed) >= rate, value.dtype)
+        return a * (value * kept + low * (1.0 - kept)) + b
+
+    return _while_training(dropped, inputs, training) if 0.0 < rate < 1.0 else inputs
+
+
+AlphaDropout = layer_of(
+    "AlphaDropout",
+    _alpha_dropout,
+    "Dropout that keeps mean and variance of what SELU puts out, while training (Klambauer et al. 2017).",
+    "(0.1)",
+    "[2, 3]",
+    "(2, 3)",
+)
+
+_KEEPING = (
+    Activation, ActivityRegularization, AlphaDropout, BatchNormalization, Dense, Dropout, ELU, GaussianDropout,
+    GaussianNoise, LayerNormalization, LeakyReLU, PReLU, Softmax, SpatialDropout1D, SpatialDropout2D,
+    SpatialDropout3D, ThresholdedReLU,
+)  # fmt: skip
+for _one in _KEEPING:
+    _one.supports_masking = True
+for _one in (Add, Average, Maximum, Minimum, Multiply, Subtract):
+    _one.compute_mask = masking.of_merged
+Concatenate.compute_mask = masking.of_concatenated
+Embedding.compute_mask = masking.of_numbers

@@ -86,7 +86,9 @@ class Loss:
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Numbers for the elements of a batch."""
-        raise NotImplementedError(f"{type(self).__name__} has no call(y_true, y_pred), at {here()}. Define it.")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no call(y_true, y_pred), at {here()}. Define it."
+        )
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """The loss of a batch: what ``call`` gives, times weights, reduced."""

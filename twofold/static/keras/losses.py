@@ -260,7 +260,9 @@ def as_loss(identifier: Any) -> Loss:
     found = found() if isinstance(found, type) else found
     if isinstance(found, Loss) or not callable(found):
         if not callable(found):
-            raise ValueError(f"Could not interpret loss function identifier: {identifier!r}. Give a function.")
+            raise ValueError(
+                f"Could not interpret loss function identifier: {identifier!r}. Give a function."
+            )
         return found
     return loss_of("FunctionLoss", found, getattr(found, "__name__", None) or type(found).__name__)()
 

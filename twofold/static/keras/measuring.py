@@ -91,7 +91,9 @@ class Measured:
             return list(found) if isinstance(found, (list, tuple)) else [found]
         if len(self._names) == 1:
             return list(metrics)
-        return [type(one).from_config(one.get_config()) if isinstance(one, Metric) else one for one in metrics]
+        return [
+            type(one).from_config(one.get_config()) if isinstance(one, Metric) else one for one in metrics
+        ]
 
     @property
     def labelled(self) -> list[str]:
@@ -101,7 +103,9 @@ class Measured:
     def label_types(self, outputs: Sequence[Any]) -> list[Any]:
         """The dtypes of labels: integers where they are class numbers, else those of the outputs."""
         kinds = [(self.losses[k], outputs[k].dtype) for k in self.parts]
-        return [as_dtype("int64") if loss and losses.takes_class_numbers(loss) else kind for loss, kind in kinds]
+        return [
+            as_dtype("int64") if loss and losses.takes_class_numbers(loss) else kind for loss, kind in kinds
+        ]
 
     def names_of(self) -> list[str]:
         """The names of the loss, those of several outputs, and of the metrics."""

@@ -390,5 +390,7 @@ class MeanTensor(Metric):
     def result(self) -> Any:
         """The means; raises ValueError before there are any values."""
         if self.total is None:
-            raise ValueError(f"MeanTensor does not have any result yet, at {here()}. Call update_state first.")
+            raise ValueError(
+                f"MeanTensor does not have any result yet, at {here()}. Call update_state first."
+            )
         return math.divide_no_nan(convert_to_tensor(self.total), convert_to_tensor(self.count))

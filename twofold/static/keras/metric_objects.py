@@ -96,9 +96,7 @@ class Metric(Layer):
         """
         kind = as_dtype(dtype or self.dtype)
         first = as_initializer(initializer or "zeros")
-        made = Variable(
-            lambda: first(list(shape), dtype=kind), False, [], name=name, use_resource=True
-        )
+        made = Variable(lambda: first(list(shape), dtype=kind), False, [], name=name, use_resource=True)
         self._own.append(made)
         if not at_once():
             keep_state(made)

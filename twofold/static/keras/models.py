@@ -20,6 +20,7 @@ from twofold.static.keras.base_layer import Call, Layer, call_of
 from twofold.static.keras.named import CustomObjectScope
 from twofold.static.keras.state import unique_name
 from twofold.static.keras.training import Trained
+from twofold.static.variables.variable import Variable
 
 if TYPE_CHECKING:
     from twofold.static.keras.configs import clone_model as clone_model
@@ -189,6 +190,15 @@ class Model(Trained, Layer):
 
     def _sublayers(self) -> list[Layer]:
         return self._layers if self.inputs is not None else super()._sublayers()
+
+    @property
+    def weights(self) -> list[Variable]:  # type: ignore[override]
+        """All variables, layer by layer."""
+        found = {id(one): one for layer in self._sublayers() for one in layer.weights}
+        found |= {id(one): one for one in self._own}
+        return list(found.values())
+
+    variables = weights
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of a name, or at an index; raises ValueError for a name that none has."""

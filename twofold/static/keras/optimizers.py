@@ -109,7 +109,11 @@ class _Keras(Optimizer):
             found: Any = _serialize(rate)
         else:
             found = float(value_of(rate)) if isinstance(rate, Variable) else rate
-        given = {key: value for key, value in self._arguments.items() if key not in self._clips or value is not None}
+        given = {
+            key: value
+            for key, value in self._arguments.items()
+            if key not in self._clips or value is not None
+        }
         return {**given, "learning_rate": found}
 
     @classmethod
@@ -149,7 +153,9 @@ class _Keras(Optimizer):
         shapes = [list(numpy.shape(value)) for value in weights]
         wanted = [one.get_shape().as_list() for one in self.weights]
         if shapes != wanted:
-            raise ValueError(f"set_weights: shapes {shapes} for those of {self._name}, {wanted}, at {here()}.")
+            raise ValueError(
+                f"set_weights: shapes {shapes} for those of {self._name}, {wanted}, at {here()}."
+            )
         for variable, value in zip(self.weights, weights):
             put_value(variable, value)
 
@@ -158,7 +164,9 @@ class _Keras(Optimizer):
         """The learning rate: a variable, or what else was given for it."""
         if self._rate is None:
             given = self._numbers["lr"]
-            self._rate = self._kept(float(given), "learning_rate") if isinstance(given, (int, float)) else given
+            self._rate = (
+                self._kept(float(given), "learning_rate") if isinstance(given, (int, float)) else given
+            )
         return self._rate
 
     @lr.setter
@@ -384,7 +392,7 @@ class RMSprop(_Keras, rules.RMSPropOptimizer):
     def _begin(self, **numbers: Any) -> None:
         momentum, centered = numbers["momentum"], numbers["centered"]
         super()._begin(decay=numbers.pop("rho"), **numbers)
-        slots = {slot: 0.0 for slot in self._first}
+        slots = dict.fromkeys(self._first, 0.0)
         if isinstance(momentum, (int, float)) and momentum == 0:
             slots.pop("momentum")
             self._by_rows, self._rule = False, _CENTERED_RMSPROP if centered else _RMSPROP

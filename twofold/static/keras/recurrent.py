@@ -6,48 +6,44 @@ import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from twofold.runtime.tracing import here
 from twofold.static import math, nn
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer, made_from
+from twofold.static.keras.masking import stepped
 from twofold.static.keras.named import serialize
-from twofold.static.keras.stepping import zero_state
+from twofold.static.keras.phases import in_train_phase
+from twofold.static.keras.stepping import keep_states, kept_states, mask_of_outputs, reset_kept, zero_state
 from twofold.static.keras.table import TableLayer
-from twofold.static.recurrent.rnn import dynamic_rnn
+from twofold.static.layers.graph_collections import with_loss
 
 
-class _Cell:
-    """A step of a recurrent layer, as ``dynamic_rnn`` takes it; the products with the inputs are made before."""
-
-    def __init__(self, layer: Recurrent) -> None:
-        self._layer = layer
-        self.output_size = layer.units
-        self.state_size = [layer.units] * layer.row.states if layer.row.states > 1 else layer.units
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Zeros."""
-        made = [creation.zeros([batch_size, self.output_size], dtype) for _ in range(self._layer.row.states)]
-        return made if len(made) > 1 else made[0]
-
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        return self._layer.row.step(self._layer, inputs, state)
-
-
-def _product(layer: Recurrent, h: Any, first: int = 0, count: int | None = None) -> Any:
+def _product(layer: _Gates, h: Any, first: int = 0, count: int | None = None) -> Any:
     """The product of the state with some of the gates' recurrent kernels."""
-    kernel, units = layer.recurrent_kernel, layer.units
-    last = None if count is None else (first + count) * units
-    return math.matmul(h, convert_to_tensor(kernel)[:, first * units : last])
+    units = layer.units
+    last = layer.row.gates if count is None else first + count
+    kernel = convert_to_tensor(layer.recurrent_kernel)
+    if layer.dropped is None:
+        found = math.matmul(h, kernel[:, first * units : last * units])
+    else:
+        parts = [
+            math.matmul(h * layer.dropped[gate], kernel[:, gate * units : (gate + 1) * units])
+            for gate in range(first, last)
+        ]
+        found = parts[0] if len(parts) == 1 else shape_ops.concat(parts, -1)
+    bias = layer.recurrent_bias()
+    return found if bias is None else found + bias[first * units : last * units]
 
 
-def _simple(layer: Recurrent, x: Any, h: Any) -> tuple[Any, Any]:
+def _simple(layer: _Gates, x: Any, h: Any) -> tuple[Any, Any]:
     made = layer.activation(x + _product(layer, h))
     return made, made
 
 
-def _lstm(layer: Recurrent, x: Any, state: Any) -> tuple[Any, Any]:
+def _lstm(layer: _Gates, x: Any, state: Any) -> tuple[Any, Any]:
     h, c = state
     i, f, g, o = shape_ops.split(x + _product(layer, h), 4, 1)
     gate = layer.recurrent_activation
@@ -56,11 +52,13 @@ def _lstm(layer: Recurrent, x: Any, state: Any) -> tuple[Any, Any]:
     return h, [h, c]
 
 
-def _gru(layer: Recurrent, x: Any, h: Any) -> tuple[Any, Any]:
+def _gru(layer: _Gates, x: Any, h: Any) -> tuple[Any, Any]:
     xz, xr, xh = shape_ops.split(x, 3, 1)
-    hz, hr = shape_ops.split(_product(layer, h, 0, 2), 2, 1)
+    after = layer.reset_after
+    inner = _product(layer, h) if after else _product(layer, h, 0, 2)
+    hz, hr, *hh = shape_ops.split(inner, 3 if after else 2, 1)
     z, r = layer.recurrent_activation(xz + hz), layer.recurrent_activation(xr + hr)
-    candidate = layer.activation(xh + _product(layer, r * h, 2))
+    candidate = layer.activation(xh + (r * hh[0] if after else _product(layer, r * h, 2)))
     made = z * h + (1.0 - z) * candidate
     return made, made
 
@@ -76,38 +74,38 @@ class _Row(NamedTuple):
 _OF_STEPS = (
     "units, activation='tanh', recurrent_activation='hard_sigmoid', use_bias=True, "
     "kernel_initializer='glorot_uniform', recurrent_initializer='orthogonal', bias_initializer='zeros', "
-    "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None"
+    "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None, "
 )
-_NOT_OFFERED = ("dropout", "recurrent_dropout", "stateful", "reset_after")
+_CONSTRAINTS = "kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, "
 
 
 class _Gates(TableLayer):
     """The variables of a step: kernels and bias of all gates, side by side."""
 
     row: _Row
-    options = parameters(
-        f"{_OF_STEPS}, dropout=0.0, recurrent_dropout=0.0, implementation=1, reset_after=False"
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if any(getattr(self, name, None) for name in _NOT_OFFERED):
-            what = f"{', '.join(_NOT_OFFERED[:-1])} and {_NOT_OFFERED[-1]} are not offered"
-            raise ValueError(f"{type(self).__name__}: {what}. Put a Dropout layer before it.")
+    reset_after = False
+    dropped: list[Any] | None = None
+    """For each gate what the state is multiplied by, while a layer drops some of it."""
 
     def build(self, input_shape: Any) -> None:
-        """Kernels and bias of all gates, side by side."""
+        """Kernels and bias of all gates, side by side; with ``reset_after`` a second bias beside the first one."""
         first = input_shape[0] if isinstance(input_shape, list) else input_shape  # states may stand behind
         channels, width = int(first[-1]), self.row.gates * self.units
-        shapes = {"kernel": [channels, width], "recurrent_kernel": [self.units, width], "bias": [width]}
-        if not self.use_bias:
-            del shapes["bias"]
+        bias = [2, width] if self.reset_after else [width]
+        self.make_variables(
+            {"kernel": [channels, width], "recurrent_kernel": [self.units, width], "bias": bias}
+        )
+
+    def make_variables(self, shapes: dict[str, list[int]]) -> None:
+        """Kernels and, unless there is none, the bias of the shapes given."""
         for name, shape in shapes.items():
+            if name == "bias" and not self.use_bias:
+                continue
             own = name.removesuffix("_kernel")
-            first = self._bias_initializer() if name == "bias" else getattr(self, f"{own}_initializer")
-            setattr(
-                self, name, self.add_weight(name, shape, None, first, getattr(self, f"{own}_regularizer"))
-            )
+            start = self._bias_initializer() if name == "bias" else getattr(self, f"{own}_initializer")
+            penalty, limit = (getattr(self, f"{own}_{kind}") for kind in ("regularizer", "constraint"))
+            made = self.add_weight(name, shape, None, start, penalty, self.trainable, limit)
+            setattr(self, name, made)
 
     def _bias_initializer(self) -> Any:
         given = self.bias_initializer
@@ -122,12 +120,53 @@ class _Gates(TableLayer):
 
         return first
 
+    def recurrent_bias(self) -> Any:
+        """What is added to the product of the state, or None."""
+        return convert_to_tensor(self.bias)[1] if self.reset_after and self.use_bias else None
+
+    def seen(self, inputs: Any, masks: list[Any] | None = None) -> Any:
+        """The products of inputs (with the channels last) with the kernels of all gates; ``masks`` drop some of them."""
+        kernel, units, rank = convert_to_tensor(self.kernel), self.units, len(inputs.get_shape())
+        if masks is None:
+            found = math.tensordot(inputs, kernel, [[rank - 1], [0]])
+        else:
+            parts = [
+                math.tensordot(inputs * mask, kernel[:, gate * units : (gate + 1) * units], [[rank - 1], [0]])
+                for gate, mask in enumerate(masks)
+            ]
+            found = parts[0] if len(parts) == 1 else shape_ops.concat(parts, -1)
+        if not self.use_bias:
+            return found
+        bias = convert_to_tensor(self.bias)
+        return nn.bias_add(found, bias[0] if self.reset_after else bias)
+
+    def masks(self, rate: float, like: Any, training: Any) -> list[Any] | None:
+        """What drops a share of numbers like those given for each gate, the same at all steps; None where nothing is."""
+        if not 0.0 < rate < 1.0:
+            return None
+        ones = creation.ones_like(like)
+        each = [
+            in_train_phase(lambda: nn.dropout(ones, rate=rate), lambda: shape_ops.identity(ones), training)
+            for _ in range(1 if self.implementation == 2 else self.row.gates)
+        ]
+        return each * self.row.gates if len(each) == 1 else each
+
 
 class Cell(_Gates):
     """Base of the steps of recurrent layers: ``(output, states) = cell(inputs, states)``, for ``RNN``.
 
-    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``reset_after``; ``implementation`` changes nothing.
+    Not offered, and refused: ``dropout``, ``recurrent_dropout``; ``implementation`` changes nothing.
     """
+
+    options = parameters(
+        f"{_OF_STEPS}{_CONSTRAINTS}dropout=0.0, recurrent_dropout=0.0, implementation=1, reset_after=False"
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.dropout or self.recurrent_dropout:
+            what = f"{type(self).__name__}: dropout and recurrent_dropout are not offered"
+            raise ValueError(f"{what}, at {here()}. Use the layer, or put a Dropout layer before it.")
 
     @property
     def state_size(self) -> Any:
@@ -146,44 +185,85 @@ class Cell(_Gates):
 
     def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
         """The output and the list of new states."""
-        seen = math.matmul(inputs, self.kernel)
-        seen = nn.bias_add(seen, self.bias) if self.use_bias else seen
         given = list(states) if isinstance(states, (list, tuple)) else [states]
-        output, new = self.row.step(self, seen, given if self.row.states > 1 else given[0])
+        output, new = self.row.step(self, self.seen(inputs), given if self.row.states > 1 else given[0])
         return output, new if self.row.states > 1 else [new]
 
 
 class Recurrent(_Gates):
     """Base of the recurrent layers: inputs (batch, time, channels), the last output or, on demand, all of them.
 
-    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``stateful``, ``reset_after``. ``implementation`` and
-    ``unroll`` change nothing that is computed.
+    Steps that a mask leaves out change nothing. ``dropout`` and ``recurrent_dropout`` drop a share of the inputs and of
+    the states while training, the same at all steps: with ``implementation`` 1 others for each gate, with 2 one for
+    all. ``stateful`` layers begin where the batch before ended, until ``reset_states``. ``unroll`` changes nothing.
     """
 
     go_backwards: bool
+    supports_masking = True
 
     options = parameters(
-        f"{_OF_STEPS}, return_sequences=False, return_state=False, go_backwards=False, dropout=0.0, "
-        "recurrent_dropout=0.0, stateful=False, unroll=False, implementation=1, reset_after=False"
+        f"{_OF_STEPS}activity_regularizer=None, {_CONSTRAINTS}dropout=0.0, recurrent_dropout=0.0, implementation=1, "
+        "return_sequences=False, return_state=False, go_backwards=False, stateful=False, unroll=False, "
+        "time_major=False, reset_after=False"
     )
 
-    def call(self, inputs: Any, initial_state: Any = None) -> Any:  # type: ignore[override]
+    states: list[Any] | None = None
+    """The states that a stateful layer keeps."""
+
+    def build(self, input_shape: Any) -> None:
+        """Kernels, bias and, of a stateful layer, the states."""
+        super().build(input_shape)
+        first = input_shape[0] if isinstance(input_shape, list) else input_shape
+        if self.stateful:
+            self.states = kept_states(
+                self, first[1 if self.time_major else 0], [[self.units]] * self.row.states
+            )
+
+    @staticmethod
+    def row_of(gates: int, states: int) -> _Row:
+        """A kind of layer whose ``call`` makes the steps."""
+        return _Row(gates, states, _lstm)
+
+    def reset_states(self, states: Any = None) -> None:
+        """Let a stateful layer begin with zeros, or with the arrays given."""
+        reset_kept(self, states)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the steps, where all outputs are returned; the states have none."""
+        return mask_of_outputs(self, mask)
+
+    def call(  # type: ignore[override]
+        self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = None
+    ) -> Any:
         """The last output or all, with ``return_state`` also the last states."""
         if isinstance(inputs, list):
             inputs, *rest = inputs
-            initial_state = initial_state or rest
-        x = shape_ops.reverse(inputs, [1]) if self.go_backwards else inputs
-        seen = math.tensordot(x, convert_to_tensor(self.kernel), [[2], [0]])
-        if self.use_bias:
-            seen = nn.bias_add(seen, self.bias)
-        start = (
-            initial_state[0]
-            if isinstance(initial_state, (list, tuple)) and self.row.states == 1
-            else initial_state
+            initial_state = initial_state or rest or None
+            mask = mask[0] if isinstance(mask, list) else mask
+        first = inputs[0] if self.time_major else inputs[:, 0]
+        dropped = self.masks(self.dropout, first, training)
+        whole = (
+            None
+            if dropped is None
+            else [shape_ops.expand_dims(one, 0 if self.time_major else 1) for one in dropped]
         )
-        outputs, state = dynamic_rnn(_Cell(self), seen, initial_state=start, dtype=seen.dtype)
-        states = list(state) if self.row.states > 1 else [state]
-        result = outputs if self.return_sequences else states[0]
+        seen = self.seen(inputs, whole)
+        zeros = creation.zeros([shape_ops.shape(first)[0], self.units], seen.dtype)
+        zeros.set_shape([first.get_shape()[0], self.units])
+        start = [zeros] * self.row.states
+        if initial_state is not None:
+            start = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
+        elif self.states is not None:
+            start = [convert_to_tensor(one) for one in self.states]
+        self.dropped = self.masks(self.recurrent_dropout, zeros, training)
+
+        def step(value: Any, before: list[Any]) -> Any:
+            output, new = self.row.step(self, value, before if self.row.states > 1 else before[0])
+            return output, list(new) if self.row.states > 1 else [new]
+
+        last, outputs, states = stepped(step, seen, start, mask, self.go_backwards, self.time_major)
+        keep_states(self, states)
+        result = with_loss(outputs if self.return_sequences else last, self.activity_regularizer)
         return [result, *states] if self.return_state else result
 
 
@@ -200,6 +280,8 @@ def _kinds(
         members = {
             "row": _Row(gates, states, step),
             "options": {key: value for key, value in base.options.items() if key not in without},
+            "takes_training": base is Recurrent,
+            "takes_mask": base is Recurrent,
             "__doc__": with_example(
                 text if base is Recurrent else f"A step of ``{name}``.", shown, result or "(2, 4)"
             ),
@@ -237,34 +319,86 @@ class Wrapper(Layer):
 class Bidirectional(Wrapper):
     """A recurrent layer over the sequence and another one over it reversed.
 
-    ``merge_mode`` is "concat", "sum", "mul", "ave", or None for both outputs.
+    ``merge_mode`` is "concat", "sum", "mul", "ave", or None for both outputs. ``backward_layer`` is the other layer, one
+    like ``layer`` unless given.
     """
 
-    def __init__(self, layer: Recurrent, merge_mode: str | None = "concat", **options: Any) -> None:
+    def __init__(
+        self,
+        layer: Any,
+        merge_mode: str | None = "concat",
+        weights: Any = None,
+        backward_layer: Any = None,
+        **options: Any,
+    ) -> None:
         if merge_mode not in ("concat", "sum", "mul", "ave", None):
             raise ValueError(
                 f"Bidirectional: merge_mode {merge_mode!r}. Use 'concat', 'sum', 'mul', 'ave' or None."
             )
-        if layer.return_state:
-            raise ValueError("Bidirectional: return_state is not offered. Use two layers.")
         options.setdefault("batch_input_shape", layer.batch_input_shape)
         super().__init__(layer, **options)
-        self._merge = merge_mode
-        self.forward_layer, self.backward_layer = copy.copy(layer), copy.copy(layer)
-        self.backward_layer.go_backwards = not layer.go_backwards
-        for made, direction in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
-            made.name = f"{direction}_{layer.name}"
-            for name in ("_own", "_updates", "_losses", "_calls"):
-                setattr(made, name, [])
+        self._merge, self._given, self._other = merge_mode, weights, backward_layer
+        self.forward_layer = _again(layer, f"forward_{layer.name}")
+        self.backward_layer = backward_layer
+        if backward_layer is None:
+            self.backward_layer = _again(layer, f"backward_{layer.name}")
+            self.backward_layer.go_backwards = not layer.go_backwards
+        elif backward_layer.go_backwards == layer.go_backwards:
+            raise ValueError(
+                f"Forward layer and backward layer should have different `go_backwards` value, at {here()}."
+            )
+
+    def _sublayers(self) -> list[Layer]:
+        return [self.forward_layer, self.backward_layer]
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""
-        return {**super().get_config(), "merge_mode": self._merge}
+        other = {} if self._other is None else {"backward_layer": serialize(self._other)}
+        return {**super().get_config(), "merge_mode": self._merge, **other}
 
-    def call(self, inputs: Any) -> Any:
-        ahead, back = self.forward_layer(inputs), self.backward_layer(inputs)
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The layers of a configuration."""
+        layers = {key: made_from(config[key]) for key in ("layer", "backward_layer") if key in config}
+        return cls(**{**config, **layers})
+
+    def reset_states(self) -> None:
+        """Let stateful layers begin with zeros."""
+        for layer in self._sublayers():
+            layer.reset_states()  # type: ignore[attr-defined]
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the steps, where all outputs are returned."""
+        found = mask[0] if isinstance(mask, list) else mask
+        found = found if self.forward_layer.return_sequences else None
+        made = [found] if self._merge else [found, found]
+        return made if self.forward_layer.return_state or not self._merge else found
+
+    def call(self, inputs: Any, initial_state: Any = None, mask: Any = None) -> Any:
+        """What both layers make of the inputs, merged, and behind it their states, if they return these."""
+        if isinstance(inputs, list):
+            inputs, *rest = inputs
+            initial_state = initial_state or rest or None
+            mask = mask[0] if isinstance(mask, list) else mask
+        starts: list[Any] = [None, None]
+        if initial_state is not None:
+            half = len(initial_state) // 2
+            starts = [list(initial_state[:half]), list(initial_state[half:])]
+        found = [
+            layer(inputs, initial_state=start, mask=mask)
+            for layer, start in zip((self.forward_layer, self.backward_layer), starts)
+        ]
+        if self._given is not None:
+            self.set_weights(self._given)
+            self._given = None
+        several = self.forward_layer.return_state
+        (ahead, *states), (back, *more) = found if several else ([found[0]], [found[1]])
         if self.forward_layer.return_sequences:
-            back = shape_ops.reverse(back, [1])
+            back = shape_ops.reverse(back, [0 if getattr(self.forward_layer, "time_major", False) else 1])
+        made = self._merged(ahead, back)
+        return [*(made if isinstance(made, list) else [made]), *states, *more] if several else made
+
+    def _merged(self, ahead: Any, back: Any) -> Any:
         if self._merge is None:
             return [ahead, back]
         if self._merge == "concat":
@@ -274,11 +408,32 @@ class Bidirectional(Wrapper):
         )
 
 
+def _again(layer: Any, name: str) -> Any:
+    """A layer with the options of another one, and variables of its own."""
+    made = copy.copy(layer)
+    made.name, made._scope, made.built = name, None, False
+    for kept in ("_own", "_updates", "_state_updates", "_losses", "_calls"):
+        setattr(made, kept, [])
+    if hasattr(layer, "cell"):
+        made.cell = made_from(serialize(layer.cell))
+    return made
+
+
 class TimeDistributed(Wrapper):
     """A layer applied to each step of a sequence."""
 
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the steps."""
+        return mask
+
     def call(self, inputs: Any) -> Any:
-        sizes = inputs.type_.shape
-        counts = [size if size >= 0 else shape_ops.shape(inputs)[axis] for axis, size in enumerate(sizes[:2])]
-        made = self.layer(shape_ops.reshape(inputs, [-1, *sizes[2:]]))
-        return shape_ops.reshape(made, [*counts, *made.type_.shape[1:]])
+        sizes, dynamic = inputs.get_shape().as_list(), shape_ops.shape(inputs)
+        each = [dynamic[axis] if size is None else size for axis, size in enumerate(sizes)]
+        flat = shape_ops.reshape(inputs, [-1, *each[2:]])
+        flat.set_shape([None, *sizes[2:]])
+        made = self.layer(flat)
+        own, later = made.get_shape().as_list(), shape_ops.shape(made)
+        rest = [later[axis] if size is None else size for axis, size in enumerate(own) if axis]
+        made = shape_ops.reshape(made, [*each[:2], *rest])
+        made.set_shape([*sizes[:2], *own[1:]])
+        return made

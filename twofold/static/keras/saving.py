@@ -168,7 +168,9 @@ def _compile(model: Any, training: Mapping[str, Any]) -> None:
     measured, weighted = (_metrics(training.get(key)) for key in ("metrics", "weighted_metrics"))
     optimizer = optimizers.get(training["optimizer_config"])
     mode = training.get("sample_weight_mode") or None
-    model.compile(optimizer, _losses(training["loss"]), measured, training.get("loss_weights"), mode, weighted)
+    model.compile(
+        optimizer, _losses(training["loss"]), measured, training.get("loss_weights"), mode, weighted
+    )
 
 
 def _losses(given: Any) -> Any:

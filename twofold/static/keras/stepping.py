@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from twofold.runtime.pytree import flatten, unflatten
+from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import creation, shape_ops
+from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.tensor_shape import TensorShape
-from twofold.static.keras.base_layer import Layer, made_from
+from twofold.static.keras.base_layer import Layer, made_from, put_value
+from twofold.static.keras.masking import stepped
 from twofold.static.keras.named import serialize
-from twofold.static.recurrent.rnn import dynamic_rnn
+from twofold.static.keras.state import keep_state, settings
+from twofold.static.variables.variable import Variable, assign
 
 
 def zero_state(cell: Any, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
@@ -93,33 +99,52 @@ class StackedRNNCells(AbstractRNNCell):
         return inputs, new
 
 
-def _stepped(cell: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
+def _stepped(cell: Any, inputs: Any, state: Any, **more: Any) -> tuple[Any, Any]:
     """A step of a cell, with the state in the structure of its ``state_size``."""
     several = isinstance(cell.state_size, (list, tuple))
-    output, new = cell(inputs, list(state) if several else [state])
+    output, new = cell(inputs, list(state) if several else [state], **more)
     if several or not isinstance(new, (list, tuple)):
         return output, list(new) if several else new
     return output, new[0]
 
 
-class _Steps:
-    """A cell as ``dynamic_rnn`` takes it."""
+def kept_states(layer: Layer, batch: Any, shapes: Sequence[Any]) -> list[Any]:
+    """Variables of zeros for the states of a stateful layer; raises ValueError where the batch's size is unknown."""
+    size = getattr(batch, "value", batch)
+    if size is None:
+        what = f"{layer.name}: a stateful layer needs the size of a batch"
+        raise ValueError(f"{what}, at {here()}. Give batch_input_shape, or batch_shape to Input.")
+    made = []
+    for shape in shapes:
+        zeros = creation.zeros([size, *shape], layer.dtype or settings.floatx)
+        made.append(Variable(zeros, False, [], name=f"{layer.name}/state"))
+        if not at_once():
+            keep_state(made[-1])
+    return made
 
-    def __init__(self, cell: Any) -> None:
-        self._cell = cell
-        self.state_size, self.output_size = cell.state_size, getattr(cell, "output_size", None)
-        if self.output_size is None:
-            sizes = cell.state_size
-            self.output_size = sizes[0] if isinstance(sizes, (list, tuple)) else sizes
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Zeros, or what the cell says."""
-        if hasattr(self._cell, "get_initial_state"):
-            return self._cell.get_initial_state(None, batch_size, dtype)
-        return zero_state(self._cell, None, batch_size, dtype)
+def reset_kept(layer: Any, states: Any) -> None:
+    """Set the states that a stateful layer keeps, to zeros unless arrays are given."""
+    if layer.states is None:
+        raise AttributeError(f"{layer.name}: Layer must be stateful, and built, at {here()}.")
+    given = [states] if states is not None and not isinstance(states, (list, tuple)) else states
+    shapes = [variable.get_shape().as_list() for variable in layer.states]
+    values = [numpy.zeros(shape, "f") for shape in shapes] if given is None else given
+    for variable, value in zip(layer.states, values, strict=True):
+        put_value(variable, value)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
-        return _stepped(self._cell, inputs, state)
+
+def keep_states(layer: Any, states: Sequence[Any]) -> None:
+    """Let a stateful layer begin with states in the next batch."""
+    if layer.states is not None:
+        made = [assign(variable, state) for variable, state in zip(layer.states, states, strict=True)]
+        layer._state_updates += made
+
+
+def mask_of_outputs(layer: Any, mask: Any) -> Any:
+    """The mask of the steps where a layer returns all outputs; the states have none."""
+    found = mask[0] if isinstance(mask, list) else mask
+    return [found] if layer.return_sequences and found is not None else None
 
 
 @example(
@@ -135,7 +160,7 @@ class RNN(Layer):
         return_sequences: Whether all outputs are returned.
         return_state: Whether the last states are returned behind the outputs.
         go_backwards: Whether the last step comes first.
-        stateful: Not offered; raises unless False.
+        stateful: Whether a batch begins with the states that the one before ended with, until ``reset_states``.
         unroll: Changes nothing that is computed.
         time_major: Whether inputs and outputs have time first.
         **options: Those of ``Layer``.
@@ -152,16 +177,35 @@ class RNN(Layer):
         time_major: bool = False,
         **options: Any,
     ) -> None:
-        if stateful:
-            raise ValueError("RNN: stateful is not offered. Give initial_state.")
         super().__init__(**options)
         self.cell = StackedRNNCells(cell) if isinstance(cell, (list, tuple)) else cell
         self.return_sequences, self.return_state = return_sequences, return_state
         self.go_backwards, self._time_major = go_backwards, time_major
+        self.time_major, self.stateful, self.unroll = time_major, stateful, unroll
+        self.states: list[Any] | None = None
+
+    supports_masking = True
+
+    def build(self, input_shape: Any) -> None:
+        """The states that a stateful layer keeps."""
+        if self.stateful:
+            first = input_shape[0] if isinstance(input_shape, list) else input_shape
+            sizes = flatten(_nested(self.cell.state_size), "state_size")[0]
+            shapes = [TensorShape(size.value).as_list() for size in sizes]
+            self.states = kept_states(self, first[1 if self.time_major else 0], shapes)
+
+    def reset_states(self, states: Any = None) -> None:
+        """Let a stateful layer begin with zeros, or with the arrays given."""
+        reset_kept(self, states)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the steps, where all outputs are returned; the states have none."""
+        return mask_of_outputs(self, mask)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""
-        own = {key: getattr(self, key) for key in ("return_sequences", "return_state", "go_backwards")}
+        keys = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll")
+        own = {key: getattr(self, key) for key in keys}
         return {**self._base_config(), **own, "time_major": self._time_major, "cell": serialize(self.cell)}
 
     @classmethod
@@ -169,22 +213,39 @@ class RNN(Layer):
         """The layer of a configuration."""
         return cls(made_from(config["cell"]), **{key: one for key, one in config.items() if key != "cell"})
 
-    def call(self, inputs: Any, initial_state: Any = None) -> Any:
-        """The last output or all, with ``return_state`` also the last states."""
+    def call(self, inputs: Any, initial_state: Any = None, constants: Any = None, mask: Any = None) -> Any:
+        """The last output or all, with ``return_state`` also the last states; ``constants`` go to each step."""
         if isinstance(inputs, list):
             inputs, *rest = inputs
-            initial_state = initial_state or rest
-        time = 0 if self._time_major else 1
-        x = shape_ops.reverse(inputs, [time]) if self.go_backwards else inputs
+            initial_state = initial_state or rest or None
+            mask = mask[0] if isinstance(mask, list) else mask
         several = isinstance(self.cell.state_size, (list, tuple))
-        if isinstance(initial_state, (list, tuple)) and not several:
-            initial_state = initial_state[0]
-        kind = x.dtype if initial_state is None else None
-        outputs, state = dynamic_rnn(
-            _Steps(self.cell), x, initial_state=initial_state, dtype=kind, time_major=self._time_major
-        )
-        result = outputs
-        if not self.return_sequences:
-            result = outputs[-1] if self._time_major else outputs[:, -1]
-        states = list(state) if several else [state]
-        return [result, *states] if self.return_state else result
+        if initial_state is not None:
+            first = initial_state
+            if isinstance(first, (list, tuple)) and not several:
+                first = first[0]
+        elif self.states is not None:
+            first = [convert_to_tensor(one) for one in self.states]
+            first = first if several else first[0]
+        else:
+            first = self._zeros(inputs[0] if self.time_major else inputs[:, 0])
+        starts, _, structure = flatten(first, "initial_state")
+        more = {} if constants is None else {"constants": constants}
+
+        def step(value: Any, before: list[Any]) -> Any:
+            output, new = _stepped(self.cell, value, unflatten(structure, before), **more)
+            return output, flatten(new, "state")[0]
+
+        last, outputs, states = stepped(step, inputs, starts, mask, self.go_backwards, self.time_major)
+        keep_states(self, states)
+        result = outputs if self.return_sequences else last
+        found = unflatten(structure, states)
+        return [result, *(list(found) if several else [found])] if self.return_state else result
+
+    def _zeros(self, value: Any) -> Any:
+        """The first state for the inputs of a step."""
+        if hasattr(self.cell, "get_initial_state"):
+            size = value.get_shape()[0].value
+            batch = shape_ops.shape(value)[0] if size is None else size
+            return self.cell.get_initial_state(inputs=None, batch_size=batch, dtype=value.dtype)
+        return zero_state(self.cell, value)

@@ -11,6 +11,7 @@ from twofold.signatures import arguments, signature_of
 from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
 from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in, serialize
+from twofold.static.keras.state import settings
 from twofold.static.variables.variable_scope import variable_scope
 
 _BASE = ("trainable", "name", "dtype", "input_shape", "batch_input_shape", "input_dim", "batch_size")
@@ -26,7 +27,7 @@ def converted(name: str, value: Any) -> Any:
     if kind == "regularizer":
         return found_in(REGULARIZERS, "regularizer", value)
     if name == "data_format":
-        return value or "channels_last"
+        return value or settings.image_data_format
     return found_in(CONSTRAINTS, "constraint", value) if kind == "constraint" else value
 
 
@@ -90,7 +91,7 @@ class TableLayer(Layer):
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}, at {here()}.", name=name)
 
 
-_LEFT_OUT = {"inputs", "name", "reuse", "trainable", "training", "kwargs"}
+_LEFT_OUT = {"inputs", "name", "reuse", "trainable", "training", "mask", "kwargs"}
 
 
 def layer_of(
@@ -108,11 +109,11 @@ def layer_of(
         text = with_example(text, call, result)
     members = {
         "function": staticmethod(function),
-        "options": options | defaults,
+        "options": options | defaults | ({"data_format": None} if "data_format" in options else {}),
         "makes_variables": "reuse" in parameters,
         "__doc__": text,
         "__module__": __name__,
     }
     made: type[TableLayer] = type(name, (TableLayer,), members)
-    made.takes_training = "training" in parameters
+    made.takes_training, made.takes_mask = "training" in parameters, "mask" in parameters
     return made

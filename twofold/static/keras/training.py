@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -45,6 +45,8 @@ class _Step:
             self._fetches = [total, *others]
             if training:
                 self._fetches.append(_train(model, total))
+        self._count = len(self._fetches) - self._training
+        self._fetches += [one.op for one in model.state_updates]
 
     def __call__(self, batch: Batch) -> list[Any]:
         fed = dict(zip([*self._inputs, *self._labels], [*batch.inputs, *batch.labels]))
@@ -52,8 +54,7 @@ class _Step:
         trains = learning_phase()
         if hasattr(trains, "type_"):
             fed[trains] = self._training
-        found = backend.get_session().run(self._fetches, fed)
-        return found[:-1] if self._training else found
+        return list(backend.get_session().run(self._fetches, fed)[: self._count])
 
 
 def _placeholder(array: Any, dtype: Any) -> Any:
@@ -97,6 +98,7 @@ class Trained:
     weights: list[Any]
     layers: Any
     updates: list[Any]
+    state_updates: list[Any]
     losses: list[Any]
     optimizer: Any = None
     stop_training = False
@@ -132,7 +134,9 @@ class Trained:
         modes = sample_weight_mode.values() if isinstance(sample_weight_mode, dict) else sample_weight_mode
         for mode in modes if not isinstance(modes, str) and modes else [modes]:
             if mode not in (None, "temporal"):
-                raise ValueError(f"compile: sample_weight_mode is {mode!r}, at {here()}. Use 'temporal' or None.")
+                raise ValueError(
+                    f"compile: sample_weight_mode is {mode!r}, at {here()}. Use 'temporal' or None."
+                )
         self.optimizer = optimizers.get(optimizer)
         self.loss, self._loss_weights = loss, loss_weights
         self._metrics, self._weighted_metrics = metrics or [], weighted_metrics or []
@@ -226,26 +230,34 @@ class Trained:
     def _epoch(
         self, stream: Stream, training: bool, callbacks: Sequence[Callback], kind: str
     ) -> dict[str, float]:
-        """The mean loss over elements, or over the batches of what is no array, and what the metrics say then."""
-        totals: Any = 0.0
-        count, last = 0.0, numpy.zeros(0)
+        """The mean loss, and what the metrics say in the end.
+
+        The mean is one over elements for arrays, and in training for iterators, else over batches; that of each of
+        several outputs is over batches.
+        """
+        found: list[Any] = []
+        sizes: list[int] = []
         self.reset_metrics()
         for number, batch in enumerate(stream.epoch()):
             told = {"batch": number, "size": len(batch)}
             _tell(callbacks, f"on_{kind}_batch_begin", number, told)
-            last = numpy.array([float(one) for one in self._run(batch, training)])
-            share = len(batch) if stream.of_arrays else 1
-            totals, count = totals + last * share, count + share
-            logs = {**told, **dict(zip(self.metrics_names, last.tolist()))}
-            _tell(callbacks, f"on_{kind}_batch_end", number, logs)
+            found.append([float(one) for one in self._run(batch, training)])
+            sizes.append(len(batch) if stream.of_arrays or (training and not stream.of_dataset) else 1)
+            _tell(
+                callbacks,
+                f"on_{kind}_batch_end",
+                number,
+                {**told, **dict(zip(self.metrics_names, found[-1]))},
+            )
             if training and self.stop_training:
                 break
-        if not count:
+        if not found:
             raise ValueError(f"{self.name}: there are no batches, at {here()}. Give data.")
-        means = totals / count
-        gathered = len(self.metrics)
-        found = [*means[: len(means) - gathered], *last[len(last) - gathered :]]
-        return dict(zip(self.metrics_names, map(float, found)))
+        table, gathered = numpy.array(found), len(self.metrics)
+        means = table.mean(0)
+        means[0] = numpy.average(table[:, 0], weights=sizes)
+        values = [*means[: len(means) - gathered], *table[-1, len(means) - gathered :]]
+        return dict(zip(self.metrics_names, map(float, values)))
 
     def fit(
         self,
@@ -283,23 +295,30 @@ class Trained:
                 raise ValueError(f"fit: validation_split is of arrays, at {here()}. Give validation_data.")
             validation_data, data = divided(data, validation_split)
         history = History()
-        told = [history, *(callbacks or ())]
+        told = [*(callbacks or ()), history]
         self.stop_training = False
         names = self.metrics_names
         parameters = {"epochs": epochs, "batch_size": size, "verbose": verbose, "steps": steps_per_epoch}
         parameters |= {"samples": len(data) if isinstance(data, Batch) else None}
-        parameters |= {"metrics": names if validation_data is None else [*names, *[f"val_{one}" for one in names]]}
+        parameters |= {"do_validation": validation_data is not None}
+        parameters |= {
+            "metrics": names if validation_data is None else [*names, *[f"val_{one}" for one in names]]
+        }
         for callback in told:
             callback.set_model(self)
             callback.set_params(parameters)
         _tell(told, "on_train_begin")
         stream = Stream(data, self._names(), size, shuffle, steps_per_epoch, class_weight)
-        checked = None if validation_data is None else self._validation(validation_data, size, validation_steps)
+        checked = (
+            None if validation_data is None else self._validation(validation_data, size, validation_steps)
+        )
         for epoch in range(initial_epoch, epochs):
             _tell(told, "on_epoch_begin", epoch)
             logs = self._epoch(stream, True, told, "train")
             if checked is not None and _validates(epoch, validation_freq):
-                found = self._epoch(checked, False, (), "test")
+                _tell(told, "on_test_begin")
+                found = self._epoch(checked, False, told, "test")
+                _tell(told, "on_test_end")
                 logs |= {f"val_{key}": value for key, value in found.items()}
             _tell(told, "on_epoch_end", epoch, logs)
             if verbose:
@@ -314,17 +333,20 @@ class Trained:
     history: History | None = None
 
     def fit_generator(
-        self, generator: Any, steps_per_epoch: int | None = None, epochs: int = 1, verbose: int = 1, **options: Any
+        self,
+        generator: Any,
+        steps_per_epoch: int | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        **options: Any,
     ) -> History:
         """``fit`` of an iterator or a sequence of batches."""
-        return self.fit(
-            generator, steps_per_epoch=steps_per_epoch, epochs=epochs, verbose=verbose, **options
-        )
+        return self.fit(generator, steps_per_epoch=steps_per_epoch, epochs=epochs, verbose=verbose, **options)
 
     def _validation(self, data: Any, size: int, steps: int | None) -> Stream:
         if not isinstance(data, Batch) and not gives_batches(data):
             data = sized(data[0], data[1], data[2] if len(data) > 2 else None, None, self._names())
-        return Stream(data, self._names(), size, False, steps)
+        return Stream(data, self._names(), size, False, steps, restarts=True)
 
     def evaluate(
         self,
@@ -348,7 +370,11 @@ class Trained:
         return found if len(found) > 1 else found[0]
 
     def evaluate_generator(
-        self, generator: Any, steps: int | None = None, callbacks: Sequence[Callback] | None = None, **options: Any
+        self,
+        generator: Any,
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        **options: Any,
     ) -> Any:
         """``evaluate`` of an iterator or a sequence of batches."""
         return self.evaluate(generator, steps=steps, callbacks=callbacks, **options)
@@ -380,13 +406,22 @@ class Trained:
         for number, batch in enumerate(stream.epoch()):
             _tell(told, "on_predict_batch_begin", number, {"batch": number, "size": len(batch)})
             parts.append(self._run(Batch(batch.inputs, [], []), False))
-            _tell(told, "on_predict_batch_end", number, {"batch": number, "size": len(batch), "outputs": parts[-1]})
+            _tell(
+                told,
+                "on_predict_batch_end",
+                number,
+                {"batch": number, "size": len(batch), "outputs": parts[-1]},
+            )
         _tell(told, "on_predict_end")
         found = [numpy.concatenate(column) for column in zip(*parts)]
         return found if len(found) > 1 else found[0]
 
     def predict_generator(
-        self, generator: Any, steps: int | None = None, callbacks: Sequence[Callback] | None = None, **options: Any
+        self,
+        generator: Any,
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        **options: Any,
     ) -> Any:
         """``predict`` of an iterator or a sequence of batches."""
         return self.predict(generator, steps=steps, callbacks=callbacks, **options)
@@ -396,6 +431,12 @@ class Trained:
             self.reset_metrics()
         found = [float(one) for one in self._run(batch, training)]
         return found if len(found) > 1 else found[0]
+
+    def reset_states(self) -> None:
+        """Let all stateful layers begin with zeros."""
+        for layer in self.layers:
+            if getattr(layer, "stateful", False):
+                layer.reset_states()
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""

@@ -159,19 +159,30 @@ def _transposed(count: int, convolve: Callable[..., Any], sizes: str, *example: 
         data_format: str = "channels_last",
         **options: Any,
     ) -> Any:
+        beyond = options.pop("output_padding", None)  # of Keras's layers
         made = Variables(own, inputs, options, count, data_format)
         size, step = for_each_axis(kernel_size, count), for_each_axis(strides, count)
         with layer_scope(options["name"], own, options["reuse"]):
             kernel = made.variable("kernel", [*size, int(filters), made.channels])
-            extra = [
-                0 if padding.lower() == "same" else max(k - s, 0) for k, s in zip(size, step, strict=True)
-            ]
+            same = padding.lower() == "same"
+            if beyond is None:
+                extra = [0 if same else max(k - s, 0) for k, s in zip(size, step, strict=True)]
+            else:
+                extra = _extra(own, size, step, for_each_axis(beyond, count), same)
             wanted = _wanted(made, step, extra, int(filters))
             result = convolve(made.tensor, kernel, wanted, step, padding.upper(), made.data_format, name=own)
             return made.finish(result, int(filters))
 
     text = f"Transposed convolution with variables ``kernel`` ({sizes}, out, in) and ``bias`` of its own."
     return described(layer, own, text, *example)
+
+
+def _extra(own: str, size: list[int], step: list[int], beyond: list[int], same: bool) -> list[int]:
+    """How much larger than the strides say the axes of a transposed convolution with padding of its output are."""
+    if any(b >= s for b, s in zip(beyond, step, strict=True)):
+        raise ValueError(f"{own}: strides {step} must be greater than output padding {beyond}, at {here()}.")
+    edges = [2 * (k // 2) if same else 0 for k in size]
+    return [k - s - edge + b for k, s, edge, b in zip(size, step, edges, beyond, strict=True)]
 
 
 conv2d_transpose = _transposed(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.static import math
+from twofold.static.arrays import shape_ops
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
 
 
 def with_loss(made: Any, regularizer: Any) -> Any:
-    """What a layer made, after its ``activity_regularizer`` has added a loss."""
+    """What a layer made, after its ``activity_regularizer`` has added a loss: its penalty by the size of the batch."""
     if regularizer is not None and (loss := regularizer(made)) is not None:
-        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+        count = math.cast(shape_ops.shape(made)[0], loss.dtype)
+        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss / count)
     return made
 
 

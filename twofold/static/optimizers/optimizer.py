@@ -375,7 +375,6 @@ def _in_rows(rule: Callable[..., list[Any]], count: int, only: int | None = None
     """
     last = count if only is None else only
 
-
     def changed(*given: Any, **numbers: Any) -> list[Any]:
         states, values, indices = given[:count], given[count], given[count + 1]
         shape = tuple(states[0].shape)
