@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
 from twofold.static import layers, math, nn, random
-from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import defaults_of, takes, with_parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.control_flow.conditional import cond
@@ -20,6 +19,22 @@ from twofold.static.keras.base_layer import Layer as Layer
 from twofold.static.keras.base_layer import made_from
 from twofold.static.keras.conv_recurrent import ConvLSTM2D as ConvLSTM2D
 from twofold.static.keras.local_layers import locally_connected
+from twofold.static.keras.merge_layers import Add as Add
+from twofold.static.keras.merge_layers import Average as Average
+from twofold.static.keras.merge_layers import Concatenate as Concatenate
+from twofold.static.keras.merge_layers import Dot as Dot
+from twofold.static.keras.merge_layers import Maximum as Maximum
+from twofold.static.keras.merge_layers import Minimum as Minimum
+from twofold.static.keras.merge_layers import Multiply as Multiply
+from twofold.static.keras.merge_layers import Subtract as Subtract
+from twofold.static.keras.merge_layers import add as add
+from twofold.static.keras.merge_layers import average as average
+from twofold.static.keras.merge_layers import concatenate as concatenate
+from twofold.static.keras.merge_layers import dot as dot
+from twofold.static.keras.merge_layers import maximum as maximum
+from twofold.static.keras.merge_layers import minimum as minimum
+from twofold.static.keras.merge_layers import multiply as multiply
+from twofold.static.keras.merge_layers import subtract as subtract
 from twofold.static.keras.models import Input as Input
 from twofold.static.keras.models import InputLayer as InputLayer
 from twofold.static.keras.named import found_in
@@ -449,81 +464,6 @@ class Lambda(Layer):
         return self._function(inputs, **self._arguments, **more)
 
 
-def _alike(inputs: Sequence[Any]) -> list[Any]:
-    """Inputs with axes of size 1 behind the batch, as many as the one of most axes has more."""
-    given = [convert_to_tensor(one) for one in inputs]
-    ranks = [len(one.get_shape()) for one in given]
-    most = max(ranks)
-    for k, rank in enumerate(ranks):
-        for _ in range(most - rank):
-            given[k] = shape_ops.expand_dims(given[k], 1)
-    return given
-
-
-def _merged(name: str, words: str, pair: Callable[[Any, Any], Any]) -> tuple[Any, Callable[..., Any]]:
-    """A layer of a list of inputs, and the function of that list."""
-
-    def merge(inputs: Any) -> Any:
-        if not isinstance(inputs, list) or len(inputs) < 2 or (name == "Subtract" and len(inputs) != 2):
-            raise ValueError(
-                f"A `{name}` layer should be called on a list of inputs, not {inputs}, at {here()}."
-            )
-        return functools.reduce(pair, _alike(inputs))
-
-    made = layer_of(name, merge, f"The {words} of a list of inputs.")
-
-    def function(inputs: Any, **options: Any) -> Any:
-        return made(**options)(inputs)
-
-    function.__doc__ = f"The {words} of a list of inputs."
-    return made, function
-
-
-Add, add = _merged("Add", "sum", math.add)
-Subtract, subtract = _merged("Subtract", "difference", math.subtract)
-Multiply, multiply = _merged("Multiply", "product", math.multiply)
-Maximum, maximum = _merged("Maximum", "larger elements", math.maximum)
-Minimum, minimum = _merged("Minimum", "smaller elements", math.minimum)
-Average = layer_of(
-    "Average",
-    lambda inputs: functools.reduce(math.add, _alike(inputs)) / float(len(inputs)),
-    "The mean of a list of inputs.",
-)
-Concatenate = layer_of(
-    "Concatenate",
-    lambda inputs, axis=-1: shape_ops.concat(inputs, axis),
-    "A list of inputs behind each other.",
-)
-
-
-def average(inputs: Any, **options: Any) -> Any:
-    """The mean of a list of inputs."""
-    return Average(**options)(inputs)
-
-
-def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
-    """A list of inputs behind each other."""
-    return Concatenate(axis, **options)(inputs)
-
-
-def _dot(inputs: Any, axes: Any, normalize: bool = False) -> Any:
-    a, b = inputs
-    ranks = len(a.get_shape()), len(b.get_shape())
-    one, two = (axes, axes) if isinstance(axes, int) else axes
-    one, two = one % ranks[0], two % ranks[1]
-    if normalize:
-        a, b = nn.l2_normalize(a, one), nn.l2_normalize(b, two)
-    return backend_shapes.batch_dot(a, b, (one, two))
-
-
-Dot = layer_of("Dot", _dot, "The products of two inputs, summed along ``axes``.")
-
-
-def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
-    """The products of two inputs, summed along ``axes``."""
-    return Dot(axes, normalize, **options)(inputs)
-
-
 deserialize = made_from
 MaxPool1D, MaxPool2D, AvgPool1D, AvgPool2D = MaxPooling1D, MaxPooling2D, AveragePooling1D, AveragePooling2D
 GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
@@ -615,7 +555,4 @@ _KEEPING = (
 )  # fmt: skip
 for _one in _KEEPING:
     _one.supports_masking = True
-for _one in (Add, Average, Maximum, Minimum, Multiply, Subtract):
-    _one.compute_mask = masking.of_merged
-Concatenate.compute_mask = masking.of_concatenated
 Embedding.compute_mask = masking.of_numbers

@@ -15,6 +15,7 @@ from twofold.static import math
 from twofold.static.api.op_functions import as_tensor, constant, convert_to_tensor
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.autodiff.clipping import clip_by_norm, clip_by_value
+from twofold.static.autodiff.indexed_slices import IndexedSlices
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.graph_elements import importable
@@ -70,7 +71,7 @@ class _Keras(Optimizer):
         norm, value = self._clips["clipnorm"], self._clips["clipvalue"]
         if gradient is None or (norm is None and value is None):
             return gradient
-        made = convert_to_tensor(as_tensor(gradient))
+        made = gradient if isinstance(gradient, IndexedSlices) else convert_to_tensor(as_tensor(gradient))
         made = made if norm is None else clip_by_norm(made, norm)
         return made if value is None else clip_by_value(made, -value, value)
 
@@ -138,7 +139,7 @@ class _Keras(Optimizer):
         """The count of steps, and what is kept beside the variables: a kind of it after the other."""
         kinds = list(dict.fromkeys(slot for _, slot in self._slots))
         kept = [one for kind in kinds for (_, slot), one in self._slots.items() if slot == kind]
-        return [self.iterations, *kept, *[one for one in self._shared_variables.values()]]
+        return [self.iterations, *kept, *self._shared_variables.values()]
 
     def variables(self) -> list[Variable]:
         """All variables that this optimiser keeps, but for the learning rate."""

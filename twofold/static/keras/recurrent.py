@@ -125,7 +125,7 @@ class _Gates(TableLayer):
         return convert_to_tensor(self.bias)[1] if self.reset_after and self.use_bias else None
 
     def seen(self, inputs: Any, masks: list[Any] | None = None) -> Any:
-        """The products of inputs (with the channels last) with the kernels of all gates; ``masks`` drop some of them."""
+        """The products of inputs (with the channels last) with the kernels of all gates; ``masks`` drop some."""
         kernel, units, rank = convert_to_tensor(self.kernel), self.units, len(inputs.get_shape())
         if masks is None:
             found = math.tensordot(inputs, kernel, [[rank - 1], [0]])
@@ -141,7 +141,7 @@ class _Gates(TableLayer):
         return nn.bias_add(found, bias[0] if self.reset_after else bias)
 
     def masks(self, rate: float, like: Any, training: Any) -> list[Any] | None:
-        """What drops a share of numbers like those given for each gate, the same at all steps; None where nothing is."""
+        """What drops a share of numbers like those given for each gate, the same at all steps, or None."""
         if not 0.0 < rate < 1.0:
             return None
         ones = creation.ones_like(like)
@@ -319,8 +319,8 @@ class Wrapper(Layer):
 class Bidirectional(Wrapper):
     """A recurrent layer over the sequence and another one over it reversed.
 
-    ``merge_mode`` is "concat", "sum", "mul", "ave", or None for both outputs. ``backward_layer`` is the other layer, one
-    like ``layer`` unless given.
+    ``merge_mode`` is "concat", "sum", "mul", "ave", or None for both outputs. ``backward_layer`` is the other one,
+    a layer like ``layer`` unless given.
     """
 
     def __init__(

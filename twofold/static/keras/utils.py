@@ -19,7 +19,7 @@ from twofold.static.keras.named import get_custom_objects as get_custom_objects
 
 
 class Sequence:
-    """Base of data that ``fit_generator`` asks for batch by batch: ``__len__`` batches, of which ``__getitem__`` gives one.
+    """Base of data that are batches: ``__len__`` says how many there are, and ``__getitem__`` gives one.
 
     >>> import numpy
     >>> import twofold.static as tf

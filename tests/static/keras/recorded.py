@@ -1,0 +1,452 @@
+"""Calls and short programs of Keras, and what TensorFlow makes of them.
+
+Calls are strings; in them stand ``K`` for ``tf.keras.backend``, ``M``, ``O``, ``S`` and ``L`` for its metrics,
+optimizers, losses and layers, ``t`` for the module, ``D`` for
+random numbers of a shape, and arrays by upper-case names. What TensorFlow returned is recorded
+in ``recorded.json`` by running this file where it is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RECORDED = Path(__file__).with_suffix(".json")
+
+
+def drawn(*shape: int, seed: int = 0) -> Any:
+    return np.random.RandomState(seed).randn(*shape).astype("f")
+
+
+A, B, C = drawn(2, 3, 4), drawn(2, 4, 5, seed=1), drawn(4, 5, seed=2)
+X, Y = drawn(3, 4, seed=3), drawn(3, 4, seed=4)
+P, Q = (abs(one) / abs(one).sum(-1, keepdims=True) for one in (X, Y))
+U = np.random.RandomState(5).rand(3, 4).astype("f")
+I, V = drawn(2, 4, 3, 2, seed=6), drawn(1, 3, 4, 3, 2, seed=7)
+T = drawn(4, 5, 3, seed=8)
+N, W, W2 = np.array([1, 0, 3]), np.array([1, 2, 0], "f"), np.array([[1], [2], [0]], "f")
+KEPT = np.array([[False, True, False], [True, True, False]])
+NUMBERS = np.array([[1, 2, 0, 0], [3, 4, 5, 0], [0, 0, 0, 0]])
+ARRAYS = {name: value for name, value in list(globals().items()) if isinstance(value, np.ndarray)}
+
+STEP = "lambda x, s: (2 * x + s[0], [0.5 * s[0] + x])"
+CALLS = [
+    "K.argmax(X)",
+    "K.argmin(X)",
+    "K.dot(A,C)",
+    "K.dot(X,C)",
+    "K.dot(A,B)",
+    "K.concatenate([X,Y])",
+    "K.expand_dims(X)",
+    "K.relu(X,alpha=0.1,max_value=0.5,threshold=0.2)",
+    "K.relu(X,alpha=0.2,threshold=0.5)",
+    "K.relu(X,max_value=0.6)",
+    "K.elu(X,0.1)",
+    "K.softmax(X,axis=0)",
+    "K.l2_normalize(X,axis=0)",
+    "K.clip(X,-0.3,0.4)",
+    "K.clip(X,0.4,-0.4)",
+    "K.clip(X,-0.1,None)",
+    "K.sqrt(X)",
+    "K.reverse(X,0)",
+    "K.tile(X[0],2)",
+    "K.bias_add(A,X)",
+    "K.var(X,axis=1,keepdims=True)",
+    "K.mean(X>0)",
+    "K.arange(5)",
+    "K.arange(-3)",
+    "K.arange(1,7,2,dtype='float32')",
+    "K.batch_dot(A,B)",
+    "K.batch_dot(A,A,axes=2)",
+    "K.batch_dot(A,A,axes=(1,1))",
+    "K.batch_dot(X,Y,axes=1)",
+    "K.batch_dot(A,X[:2],axes=(2,1))",
+    "K.batch_dot(X[:2,:3],A,axes=(1,1))",
+    "K.batch_normalization(X,X[0],X[1]**2,X[2],None)",
+    "K.normalize_batch_in_training(I,X[0,:2],X[1,:2],[0,1,2])",
+    "K.binary_crossentropy(U,U[::-1])",
+    "K.categorical_crossentropy(P,U,axis=0)",
+    "K.sparse_categorical_crossentropy(N,U)",
+    "K.conv1d(A,D(2,4,3),padding='causal')",
+    "K.conv2d(I,D(2,2,2,3),strides=(2,1),padding='same')",
+    "K.conv3d(V,D(2,2,2,2,3))",
+    "K.conv2d_transpose(I,D(2,2,4,2),(2,8,6,4),strides=(2,2),padding='same')",
+    "K.separable_conv2d(I,D(2,2,2,2),D(1,1,4,2))",
+    "K.in_top_k(X,N,2)",
+    "K.in_train_phase(X,Y)",
+    "K.in_test_phase(X,Y)",
+    "K.in_train_phase(lambda:X,Y,training=1)",
+    "K.pool2d(I,(2,2),strides=(2,2),padding='same',pool_mode='avg')",
+    "K.pool2d(I,(2,3))",
+    "K.pool3d(V,(2,2,2))",
+    "K.repeat(X,2)",
+    "K.repeat_elements(A,2,1)",
+    "K.resize_images(I,2,3,'channels_last',interpolation='bilinear')",
+    "K.resize_images(I,2,3,'channels_first')",
+    "K.resize_volumes(V,2,1,2,'channels_last')",
+    "K.spatial_2d_padding(I,((1,2),(0,1)))",
+    "K.temporal_padding(A,(2,1))",
+    "K.spatial_3d_padding(V,((1,2),(0,1),(1,1)),'channels_first')",
+    "K.batch_flatten(A)",
+    "K.cumsum(X)",
+    "K.hard_sigmoid(X)",
+    "K.ctc_batch_cost(np.array([[1,2,0],[2,0,0]]),K.softmax(D(2,6,5)),np.array([[6],[4]]),np.array([[3],[1]]))",
+    "K.ctc_decode(K.softmax(D(2,6,5)),[6,4])",
+    "K.ctc_decode(K.softmax(D(2,6,5)),[6,4],greedy=False,beam_width=5)",
+    "K.bias_add(I,D(4),'channels_first')",
+    "K.bias_add(I,D(4,3,2))",
+    "K.switch(X>0,X,Y)",
+    "K.one_hot(N,4)",
+    "S.mean_squared_error(Y,X)",
+    "S.mean_absolute_percentage_error(Y,X)",
+    "S.mean_squared_logarithmic_error(Q,P)",
+    "S.squared_hinge(Y,X)",
+    "S.hinge(K.cast(Y>0,'float32'),X)",
+    "S.squared_hinge(K.cast(Y>0,'float32'),X)",
+    "S.categorical_hinge(Y>0,X)",
+    "S.logcosh(Y,X)",
+    "S.poisson(Q,P)",
+    "S.cosine_proximity(Q,X)",
+    "S.kullback_leibler_divergence(Q,P)",
+    "S.categorical_crossentropy(Q,U)",
+    "S.categorical_crossentropy(Q,X,from_logits=True,label_smoothing=0.1)",
+    "S.binary_crossentropy(Q,U)",
+    "S.binary_crossentropy(Q,X,from_logits=True,label_smoothing=0.1)",
+    "S.sparse_categorical_crossentropy(N,U)",
+    "S.sparse_categorical_crossentropy(N[:,None],X,from_logits=True)",
+    "S.MeanSquaredError()(Y,X,sample_weight=W2)",
+    "S.MeanSquaredError('none')(Y,X,sample_weight=W)",
+    "S.Huber(0.3)(Y,X)",
+    "S.MeanSquaredError('sum')(Y,X,sample_weight=W)",
+    "S.MeanSquaredError('none')(A,2*A,sample_weight=W[:2])",
+    "S.Huber(0.3,reduction='none')(Y,X)",
+    "S.CategoricalCrossentropy()(Q,P,sample_weight=W)",
+    "S.Hinge()(Y,X)",
+    "S.LogCosh()(Y,X)",
+    "S.CosineSimilarity()(Y,X)",
+    "S.CategoricalHinge()(Y,X)",
+    "S.Poisson()(Q,P)",
+    "S.SparseCategoricalCrossentropy(from_logits=True)(N,X)",
+    "M.sparse_top_k_categorical_accuracy(N,U,k=2)",
+    "M.binary_accuracy(K.cast(Q>0.3,'float32'),P,threshold=0.2)",
+    "M.sparse_categorical_accuracy(N[:,None],U)",
+    "t.layers.dense(X,2,kernel_initializer=t.ones_initializer())",
+    "t.clip_by_global_norm([t.constant([np.inf,1.0])],1.0)[0]",
+] + [
+    f"K.rnn({STEP},A,[X[:2]])",
+    f"K.rnn({STEP},A,[X[:2]],go_backwards=True)",
+    f"K.rnn({STEP},A,[X[:2]],mask=KEPT)",
+    f"K.rnn({STEP},A,[X[:2]],mask=KEPT,zero_output_for_mask=True)",
+]
+
+LAYERS = [
+    "Conv2DTranspose(3,3,strides=2,padding='same',output_padding=1)@I",
+    "Conv3DTranspose(3,2,strides=2)@V",
+    "SeparableConv1D(3,2,depth_multiplier=2)@T",
+    "ZeroPadding2D((1,2),data_format='channels_first')@I",
+    "UpSampling2D((2,3))@I",
+    "UpSampling2D(2,interpolation='bilinear')@I",
+    "UpSampling2D(2,data_format='channels_first')@I",
+    "ReLU(max_value=1.0,negative_slope=0.1,threshold=0.2)@X",
+    "LSTM(3,return_state=True)@T",
+    "LSTM(3,return_sequences=True,go_backwards=True,recurrent_activation='sigmoid')@T",
+    "GRU(3,return_sequences=True,return_state=True)@T",
+    "GRU(3,reset_after=True)@T",
+    "SimpleRNN(3)@T",
+    "LSTM(3,time_major=True)@T",
+    "Bidirectional(L.LSTM(3,return_state=True))@T",
+    "Bidirectional(L.GRU(3),merge_mode='ave')@T",
+    "Add()@A,X[:2]",
+    "Average()@X,Y",
+    "Concatenate(axis=1)@A,A",
+    "Dot(axes=(2,1))@A,X[:2]",
+    "Dot(axes=(1,1),normalize=True)@A,2*A",
+    "LocallyConnected1D(3,2)@T",
+    "LocallyConnected2D(3,2,strides=2)@I",
+    "AdditiveAttention()@A,2*A",
+    "ConvLSTM2D(2,2,return_sequences=True)@V",
+    "Masking(0.0)@T",
+    "GlobalAveragePooling2D(data_format='channels_first')@I",
+]
+
+METRICS = [
+    "AUC(num_thresholds=5)",
+    "AUC(curve='PR',num_thresholds=9)",
+    "AUC(curve='PR',summation_method='majoring',thresholds=[.3,.5])",
+    "Precision(thresholds=[.3,.5])",
+    "Recall(.5)",
+    "TruePositives()",
+    "FalseNegatives([.2,.8])",
+    "SensitivityAtSpecificity(.5,num_thresholds=9)",
+    "SpecificityAtSensitivity(.5,num_thresholds=9)",
+    "BinaryAccuracy(threshold=.3)",
+    "RootMeanSquaredError()",
+    "MeanRelativeError(normalizer=[[1.],[2],[3],[4],[5]])",
+    "BinaryCrossentropy()",
+    "Hinge()",
+    "KLDivergence()",
+    "LogCoshError()",
+    "Poisson()",
+    "MeanSquaredLogarithmicError()",
+]
+
+OPTIMIZERS = [
+    "SGD(.1)",
+    "SGD(.1,.9,nesterov=True,decay=.1)",
+    "Adam(.1,amsgrad=True)",
+    "RMSprop(.1)",
+    "RMSprop(.1,momentum=.5,centered=True)",
+    "RMSprop(.1,centered=True)",
+    "Adagrad(.1)",
+    "get('adagrad')",
+    "Adadelta(.5)",
+    "Adamax(.1)",
+    "Nadam(.1)",
+    "Ftrl(.1,l1_regularization_strength=.01)",
+    "SGD(O.schedules.ExponentialDecay(.1,2,.5))",
+    "Adam(.1,decay=.5,clipnorm=.1)",
+    "Adam(O.schedules.PiecewiseConstantDecay([1,3],[.1,.05,.01]))",
+    "SGD(O.schedules.PolynomialDecay(.1,3),momentum=.5)",
+    "SGD(O.schedules.InverseTimeDecay(.1,1,.5,staircase=True))",
+]
+
+
+def names(tf: Any) -> dict[str, Any]:
+    keras = tf.keras
+    modules = {
+        "K": keras.backend,
+        "S": keras.losses,
+        "M": keras.metrics,
+        "O": keras.optimizers,
+        "L": keras.layers,
+    }
+    return {"t": tf, "np": np, "D": lambda *shape: tf.constant(drawn(*shape)), **modules, **ARRAYS}
+
+
+def given_values(model: Any, seed: int = 1) -> None:
+    """Let variables begin with given values."""
+    random = np.random.RandomState(seed)
+    model.set_weights([random.rand(*value.shape) * 0.5 for value in model.get_weights()])
+
+
+def call(tf: Any, text: str) -> Any:
+    made = eval(
+        text, {**names(tf), **{key: tf.constant(value) for key, value in ARRAYS.items() if key not in "NW"}}
+    )
+    session = tf.keras.backend.get_session()
+    return session.run(list(made) if isinstance(made, tuple) else made)
+
+
+def layer(tf: Any, text: str) -> Any:
+    made, _, inputs = text.partition("@")
+    built = eval(f"L.{made}", names(tf))
+    given = eval(f"[{inputs}]", names(tf))
+    outputs = built([tf.constant(one) for one in given] if len(given) > 1 else tf.constant(given[0]))
+    session = tf.keras.backend.get_session()
+    given_values(built)
+    return session.run(outputs)
+
+
+def metric(tf: Any, text: str) -> Any:
+    made = eval(f"M.{text}", names(tf))
+    labels, found = tf.constant([[0], [1], [1], [0], [1]]), tf.constant([[0.1], [0.6], [0.4], [0.7], [0.9]])
+    weighted = made.update_state(labels, found, sample_weight=tf.constant([1.0, 2.0, 0.5, 1.0, 1.0]))
+    plain, result = made.update_state(labels, found), made.result()
+    session = tf.keras.backend.get_session()
+    session.run([one.initializer for one in made.variables])
+    results = []
+    for update in (weighted, plain):
+        session.run(update)
+        results.append(session.run(result))
+    made.reset_states()
+    return [made.name, *results, session.run(result)]
+
+
+def steps(tf: Any, text: str) -> Any:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Embedding(7, 3, input_length=2), layers.Flatten(), layers.Dense(1)])
+    given_values(model)
+    model.compile(eval(f"O.{text}", names(tf)), "mse")
+    found = [model.train_on_batch(np.array([[k, 3]]), np.ones((1, 1))) for k in range(4)]
+    return [found, model.get_weights()]
+
+
+def _histories(model: Any, *args: Any, **options: Any) -> Any:
+    history = model.fit(*args, shuffle=False, verbose=0, **options).history
+    return {key: [float(one) for one in values] for key, values in history.items()}
+
+
+def several_outputs(tf: Any) -> Any:
+    layers = tf.keras.layers
+    a, b = layers.Input([2], name="a"), layers.Input([3], name="b")
+    model = tf.keras.Model(
+        [a, b], [layers.Dense(1, name="y")(layers.concatenate([a, b])), layers.Dense(2, name="z")(b)]
+    )
+    given_values(model)
+    losses, metrics = {"z": "mse", "y": "mae"}, {"z": ["mae", "mse"], "y": "mse"}
+    model.compile("sgd", loss=losses, loss_weights={"y": 0.5, "z": 2.0}, metrics=metrics)
+    inputs, labels = (
+        {"b": drawn(10, 3), "a": drawn(10, 2)},
+        {"z": drawn(10, 2, seed=1), "y": drawn(10, 1, seed=1)},
+    )
+    found = _histories(model, inputs, labels, epochs=2, batch_size=4)
+    return [found, model.metrics_names, model.evaluate(inputs, labels, verbose=0), model.predict(inputs)]
+
+
+def classes(tf: Any) -> Any:
+    results = []
+    for loss, labels in (
+        ("categorical_crossentropy", np.eye(3)[np.arange(10) % 3]),
+        ("sparse_categorical_crossentropy", np.arange(10) % 3),
+        ("binary_crossentropy", np.eye(3)[np.arange(10) % 3]),
+    ):
+        layers, metrics = tf.keras.layers, tf.keras.metrics
+        model = tf.keras.Sequential([layers.Dense(3, activation="softmax", input_shape=(4,))])
+        given_values(model)
+        more = [] if labels.ndim == 1 else [metrics.Precision(), metrics.AUC(num_thresholds=5)]
+        model.compile("adam", loss, metrics=["accuracy", "mae", "crossentropy", *more])
+        results.append(_histories(model, drawn(10, 4), labels, epochs=2, batch_size=4, validation_split=0.3))
+        results.append(model.evaluate(drawn(10, 4), labels, verbose=0, batch_size=4))
+    return results
+
+
+def masks(tf: Any) -> Any:
+    layers = tf.keras.layers
+    numbers = layers.Input([4], dtype="int32")
+    steps = layers.LSTM(4, return_sequences=True)(layers.Embedding(7, 3, mask_zero=True)(numbers))
+    ends = [
+        steps,
+        layers.GRU(2)(steps),
+        layers.GlobalAveragePooling1D()(steps),
+        layers.TimeDistributed(layers.Dense(2))(steps),
+    ]
+    model = tf.keras.Model(numbers, ends)
+    given_values(model)
+    found = model.predict(NUMBERS)[:2]
+    trained = tf.keras.Model(numbers, ends[-1])
+    trained.compile("sgd", "mse", metrics=["mae"])
+    return [found, _histories(trained, NUMBERS, drawn(3, 4, 2), epochs=2, batch_size=3)]
+
+
+def cells(tf: Any) -> Any:
+    layers = tf.keras.layers
+    given = layers.Input([5, 3])
+    kept = layers.Masking()(given)
+    outputs = layers.RNN([layers.LSTMCell(2), layers.GRUCell(3)], return_sequences=True, return_state=True)(
+        kept
+    )
+    model = tf.keras.Model(given, [*outputs, layers.Bidirectional(layers.RNN(layers.SimpleRNNCell(2)))(kept)])
+    given_values(model)
+    data = T.copy()
+    data[0, 3:] = 0
+    return model.predict(data)
+
+
+def penalties(tf: Any) -> Any:
+    keras = tf.keras
+    penalty = {"kernel_regularizer": keras.regularizers.l1_l2(0.1, 0.2), "bias_regularizer": "l2"}
+    first = keras.layers.Dense(
+        3, input_shape=(4,), activity_regularizer=keras.regularizers.l2(0.3), **penalty
+    )
+    model = keras.Sequential([first, keras.layers.BatchNormalization(), keras.layers.Dense(1)])
+    given_values(model)
+    model.compile("sgd", "mse")
+    found = _histories(model, drawn(8, 4), drawn(8, 1), epochs=2, batch_size=4)
+    first.trainable = False
+    model.compile("sgd", "mse")
+    return [found, _histories(model, drawn(8, 4), drawn(8, 1), batch_size=4), model.get_weights()]
+
+
+def states_are_kept(tf: Any) -> Any:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.LSTM(3, stateful=True, batch_input_shape=(4, 5, 3)), layers.Dense(1)])
+    given_values(model)
+    found = [model.predict(T, batch_size=4) for _ in range(2)]
+    model.reset_states()
+    return [*found, model.predict(T, batch_size=4)]
+
+
+def batches(tf: Any) -> Any:
+    class Numbered(tf.keras.utils.Sequence):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, index: int) -> Any:
+            return drawn(3 + index % 2, 4, seed=index), drawn(3 + index % 2, 1, seed=index)
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))])
+    given_values(model)
+    model.compile("sgd", "mse", metrics=["mae"])
+    history = model.fit_generator(Numbered(), epochs=2, verbose=0, shuffle=False).history
+    found = {key: [float(one) for one in values] for key, values in history.items()}
+    data = tf.data.Dataset.from_tensor_slices((drawn(10, 4), drawn(10, 1))).batch(4)
+    later = _histories(
+        model, data.repeat(), epochs=2, steps_per_epoch=3, validation_data=data, validation_steps=3
+    )
+    return [found, model.evaluate_generator(Numbered()), model.predict_generator(Numbered()), later]
+
+
+def plateaus(tf: Any) -> Any:
+    calls = tf.keras.callbacks
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))])
+    given_values(model)
+    model.compile(tf.keras.optimizers.SGD(0.9), "mse")
+    told = [
+        calls.EarlyStopping("loss", patience=2, restore_best_weights=True),
+        calls.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_lr=0.1),
+        calls.TerminateOnNaN(),
+    ]
+    return [
+        _histories(model, drawn(8, 4), drawn(8, 1), epochs=9, batch_size=4, callbacks=told),
+        model.get_weights(),
+    ]
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    one.__name__: one
+    for one in (several_outputs, classes, masks, cells, penalties, states_are_kept, batches, plateaus)
+}
+KINDS: dict[str, tuple[list[str], Callable[[Any, str], Any]]] = {
+    "calls": (CALLS, call),
+    "layers": (LAYERS, layer),
+    "metrics": (METRICS, metric),
+    "optimizers": (OPTIMIZERS, steps),
+    "programs": (list(PROGRAMS), lambda tf, name: PROGRAMS[name](tf)),
+}
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON holds it."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in sorted(value.items())}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, str):
+        return value
+    found = np.asarray(value)
+    return [str(found.dtype) if found.dtype.kind != "f" else "float", found.astype(float).round(6).tolist()]
+
+
+def run(tf: Any, kind: str, name: str) -> Any:
+    """The result of a call or program in a graph of its own."""
+    tf.keras.backend.clear_session()
+    with tf.Graph().as_default():
+        return plain(KINDS[kind][1](tf, name))
+
+
+if __name__ == "__main__":
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow  # type: ignore[import-not-found,import-untyped]
+
+    tensorflow.compat.v1.logging.set_verbosity("ERROR")
+    recorded = {
+        kind: {name: run(tensorflow, kind, name) for name in rows} for kind, (rows, _) in KINDS.items()
+    }
+    RECORDED.write_text(json.dumps(recorded, separators=(",", ":")) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{sum(map(len, recorded.values()))} results\n")
