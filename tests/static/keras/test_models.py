@@ -301,3 +301,26 @@ def test_callbacks_tell_what_they_do(tmp_path, capsys):
         f"Epoch {k}: {text}" for k in (1, 2) for text in ("learning rate 0.0", f"saved to {tmp_path / 'w'}")
     ]
     assert capsys.readouterr().out.splitlines() == [*each, "Epoch 2: early stopping"]
+
+
+def test_batches_are_shuffled_whole():
+    seen = []
+
+    class Seen(tf.keras.callbacks.Callback):
+        def on_batch_end(self, batch, logs=None):
+            seen.append(logs["size"])
+
+    model = line()
+    model.compile("sgd", "mse")
+    inputs = []
+    run = model._run
+    model._run = lambda batch, training: (inputs.append(batch.inputs[0][:, 0]), run(batch, training))[1]
+    numpy.random.seed(1)  # noqa: NPY002
+    rows = numpy.repeat(numpy.arange(10.0)[:, None], 3, 1)
+    model.fit(rows, rows[:, 0], batch_size=4, shuffle="batch", verbose=0, epochs=6, callbacks=[Seen()])
+    starts = [[int(one[0]) for one in inputs[k : k + 3]] for k in range(0, 18, 3)]
+    assert (
+        all(sorted(one) == [0, 4, 8] and one[2] == 8 for one in starts)
+        and len({tuple(one) for one in starts}) == 2
+    )
+    assert all((numpy.diff(one) == 1).all() for one in inputs) and seen == [4, 4, 2] * 6

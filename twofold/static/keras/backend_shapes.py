@@ -158,7 +158,7 @@ def int_shape(x: Any) -> tuple[int | None, ...] | None:
 
 def count_params(x: Any) -> int:
     """How many numbers a tensor of a known shape has."""
-    return int(numpy.prod(int_shape(x), dtype=int))
+    return int(convert_to_tensor(x).get_shape().num_elements() or 0)
 
 
 def dot(x: Any, y: Any) -> Any:

@@ -176,12 +176,12 @@ class Stream:
 
     def _of_arrays(self) -> Iterator[Batch]:
         whole, size = self._data, self._size
-        starts = numpy.arange(0, len(whole), size)
+        starts = list(range(0, len(whole), size))
         # The generator that ``numpy.random.seed`` seeds, as Keras's.
         if self._shuffle == "batch":
-            order = [numpy.arange(start, min(start + size, len(whole))) for start in starts]
-            numpy.random.shuffle(order[: len(whole) // size])  # noqa: NPY002
-            chosen = order
+            full = len(whole) // size
+            order = [*numpy.random.permutation(full).tolist(), *range(full, len(starts))]  # noqa: NPY002
+            chosen = [numpy.arange(starts[k], min(starts[k] + size, len(whole))) for k in order]
         else:
             rows = numpy.arange(len(whole))
             rows = numpy.random.permutation(len(whole)) if self._shuffle else rows  # noqa: NPY002

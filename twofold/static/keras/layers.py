@@ -247,7 +247,8 @@ def _up_sampling2d(
 
 
 def _up_sampling3d(inputs: Any, size: Any = (2, 2, 2), data_format: Any = None) -> Any:
-    return backend_shapes.resize_volumes(inputs, *for_each_axis(size, 3), data_format)
+    depth, rows, columns = for_each_axis(size, 3)
+    return backend_shapes.resize_volumes(inputs, depth, rows, columns, data_format)
 
 
 Activation = layer_of(
@@ -555,4 +556,4 @@ _KEEPING = (
 )  # fmt: skip
 for _one in _KEEPING:
     _one.supports_masking = True
-Embedding.compute_mask = masking.of_numbers
+setattr(Embedding, "compute_mask", masking.of_numbers)  # noqa: B010

@@ -90,5 +90,5 @@ def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
 
 
 for _one in (Add, Average, Maximum, Minimum, Multiply, Subtract):
-    _one.compute_mask = masking.of_merged
-Concatenate.compute_mask = masking.of_concatenated
+    setattr(_one, "compute_mask", masking.of_merged)  # noqa: B010
+setattr(Concatenate, "compute_mask", masking.of_concatenated)  # noqa: B010

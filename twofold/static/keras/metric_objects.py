@@ -110,7 +110,7 @@ class Metric(Layer):
         """What the variables say."""
         raise NotImplementedError(f"{type(self).__name__} has no result(), at {here()}. Define it.")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Take in a batch, and give the result after it."""
         made = self.update_state(*args, **kwargs)
         with control_dependencies([] if made is None else [made]):

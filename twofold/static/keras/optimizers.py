@@ -40,6 +40,7 @@ class _Keras(Optimizer):
     _decay: float
     _rate: Any = None
     _iterations: Variable | None = None
+    _step: Variable | None = None
     _counts_steps = False
 
     def minimize(  # type: ignore[override]

@@ -298,7 +298,12 @@ class Trained:
         told = [*(callbacks or ()), history]
         self.stop_training = False
         names = self.metrics_names
-        parameters = {"epochs": epochs, "batch_size": size, "verbose": verbose, "steps": steps_per_epoch}
+        parameters: dict[str, Any] = {
+            "epochs": epochs,
+            "batch_size": size,
+            "verbose": verbose,
+            "steps": steps_per_epoch,
+        }
         parameters |= {"samples": len(data) if isinstance(data, Batch) else None}
         parameters |= {"do_validation": validation_data is not None}
         parameters |= {
