@@ -294,37 +294,20 @@ class Trained:
             if not isinstance(data, Batch):
                 raise ValueError(f"fit: validation_split is of arrays, at {here()}. Give validation_data.")
             validation_data, data = divided(data, validation_split)
-        history = History()
-        told = [*(callbacks or ()), history]
-        self.stop_training = False
-        names = self.metrics_names
-        parameters: dict[str, Any] = {
-            "epochs": epochs,
-            "batch_size": size,
-            "verbose": verbose,
-            "steps": steps_per_epoch,
-        }
-        parameters |= {"samples": len(data) if isinstance(data, Batch) else None}
-        parameters |= {"do_validation": validation_data is not None}
-        parameters |= {
-            "metrics": names if validation_data is None else [*names, *[f"val_{one}" for one in names]]
-        }
-        for callback in told:
-            callback.set_model(self)
-            callback.set_params(parameters)
-        _tell(told, "on_train_begin")
         stream = Stream(data, self._names(), size, shuffle, steps_per_epoch, class_weight)
         checked = (
             None if validation_data is None else self._validation(validation_data, size, validation_steps)
         )
+        self.history = history = History()
+        told = [*(callbacks or ()), history]
+        samples = len(data) if isinstance(data, Batch) else None
+        given = {"epochs": epochs, "batch_size": size, "verbose": verbose, "steps": steps_per_epoch}
+        self._prepare_callbacks(told, given | {"samples": samples, "do_validation": checked is not None})
         for epoch in range(initial_epoch, epochs):
             _tell(told, "on_epoch_begin", epoch)
             logs = self._epoch(stream, True, told, "train")
             if checked is not None and _validates(epoch, validation_freq):
-                _tell(told, "on_test_begin")
-                found = self._epoch(checked, False, told, "test")
-                _tell(told, "on_test_end")
-                logs |= {f"val_{key}": value for key, value in found.items()}
+                logs |= self._validated(checked, told)
             _tell(told, "on_epoch_end", epoch, logs)
             if verbose:
                 shown = " - ".join(f"{key}: {value:.4f}" for key, value in logs.items())
@@ -332,8 +315,24 @@ class Trained:
             if self.stop_training:
                 break
         _tell(told, "on_train_end")
-        self.history = history
         return history
+
+    def _prepare_callbacks(self, told: Sequence[Callback], parameters: dict[str, Any]) -> None:
+        """Let callbacks know the model and how it is trained, and that training begins."""
+        self.stop_training = False
+        names = self.metrics_names
+        validated = [f"val_{one}" for one in names] if parameters["do_validation"] else []
+        for callback in told:
+            callback.set_model(self)
+            callback.set_params({**parameters, "metrics": [*names, *validated]})
+        _tell(told, "on_train_begin")
+
+    def _validated(self, stream: Stream, told: Sequence[Callback]) -> dict[str, float]:
+        """What is measured of other data after an epoch, under names of its own."""
+        _tell(told, "on_test_begin")
+        found = self._epoch(stream, False, told, "test")
+        _tell(told, "on_test_end")
+        return {f"val_{key}": value for key, value in found.items()}
 
     history: History | None = None
 
