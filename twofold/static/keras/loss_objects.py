@@ -63,7 +63,8 @@ class Loss:
     ...     def call(self, y_true, y_pred):
     ...         return tf.reduce_sum((y_pred - y_true) ** 4, -1)
     >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(Fourth("sum")([[1.0], [2.0]], [[2.0], [4.0]], sample_weight=[1.0, 0.5])))
+    ...     y_true, y_pred = tf.constant([[1.0], [2.0]]), tf.constant([[2.0], [4.0]])
+    ...     print(session.run(Fourth("sum")(y_true, y_pred, sample_weight=[1.0, 0.5])))
     9.0
     """
 
