@@ -233,9 +233,35 @@ def plateaus(tf: Any) -> Any:
     ]
 
 
+def words(tf: Any) -> Any:
+    text, sequence = tf.keras.preprocessing.text, tf.keras.preprocessing.sequence
+    texts, results = ["The cat, the dog.", "A dog! And a bird", ["a", "Cat"]], []
+    for options in (
+        {},
+        {"num_words": 4, "oov_token": "?"},
+        {"char_level": True, "lower": False},
+        {"num_words": 3},
+    ):
+        made = text.Tokenizer(**options)
+        made.fit_on_texts(texts)
+        numbers = made.texts_to_sequences([*texts, "a new dog"])
+        results += [list(made.word_index), numbers, made.sequences_to_texts(numbers), made.document_count]
+        results += [made.texts_to_matrix(texts, mode) for mode in ("binary", "count", "freq", "tfidf")]
+    results += [text.hashing_trick("one two one", 10, "md5"), sequence.make_sampling_table(7)]
+    series = np.arange(20.0)
+    for options in (
+        {},
+        {"sampling_rate": 2, "stride": 3},
+        {"start_index": 2, "end_index": 15, "reverse": True},
+    ):
+        windows = sequence.TimeseriesGenerator(series, series * 2, length=4, batch_size=3, **options)
+        results += [len(windows), *windows[0], *windows[1]]
+    return results
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     one.__name__: one
-    for one in (several_outputs, classes, masks, cells, penalties, states_are_kept, batches, plateaus)
+    for one in (several_outputs, classes, masks, cells, penalties, states_are_kept, batches, plateaus, words)
 }
 KINDS: dict[str, tuple[list[str], Callable[[Any, str], Any]]] = {
     "calls": (rows_of("calls"), call),
