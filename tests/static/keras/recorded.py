@@ -259,9 +259,35 @@ def words(tf: Any) -> Any:
     return results
 
 
+def losses_of_the_model(tf: Any) -> Any:
+    layers, K = tf.keras.layers, tf.keras.backend
+    given = layers.Input([4])
+    made = layers.Dense(4, kernel_constraint=tf.keras.constraints.MinMaxNorm(0.2, 0.8, rate=0.5))(
+        layers.Dense(2)(given)
+    )
+    model = tf.keras.Model(given, made)
+    model.add_loss(K.mean(K.square(made - given)))
+    given_values(model)
+    model.compile("sgd")
+    history = model.fit(drawn(8, 4), epochs=2, verbose=0, shuffle=False, batch_size=4).history
+    shapes = [list(model.input_shape), list(model.output_shape), list(model.layers[1].input_shape)]
+    return [[float(one) for one in history["loss"]], model.predict(drawn(2, 4)), [str(one) for one in shapes]]
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     one.__name__: one
-    for one in (several_outputs, classes, masks, cells, penalties, states_are_kept, batches, plateaus, words)
+    for one in (
+        several_outputs,
+        classes,
+        masks,
+        cells,
+        penalties,
+        states_are_kept,
+        batches,
+        plateaus,
+        words,
+        losses_of_the_model,
+    )
 }
 KINDS: dict[str, tuple[list[str], Callable[[Any, str], Any]]] = {
     "calls": (rows_of("calls"), call),

@@ -324,3 +324,26 @@ def test_batches_are_shuffled_whole():
         and len({tuple(one) for one in starts}) == 2
     )
     assert all((numpy.diff(one) == 1).all() for one in inputs) and seen == [4, 4, 2] * 6
+
+
+def test_initializers_by_name_are_objects():
+    made = tf.keras.initializers.get("glorot_uniform")
+    assert made.get_config()["seed"] is None
+    found = tf.keras.backend.get_session().run(made([40, 20]))
+    assert abs(found).max() <= 0.1**0.5 and found.shape == (40, 20)
+
+
+def test_ends_of_models():
+    given = tf.keras.Input([3])
+    model = tf.keras.Model(given, [L.Dense(2)(given), L.Dense(1)(given)])
+    assert (
+        model.input is given
+        and model.output[1] is model.outputs[1]
+        and model.output_shape == [(None, 2), (None, 1)]
+    )
+    outside = tf.keras.Model(given, L.Dense(2)(given) * 2.0)
+    with pytest.raises(ValueError, match="Lambda layer"):
+        outside(tf.constant(X))
+    model.compile("sgd")
+    with pytest.raises(ValueError, match="there is no loss"):
+        model.fit(X, verbose=0)

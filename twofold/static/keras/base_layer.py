@@ -271,9 +271,17 @@ class Layer:
         return self._first().outputs
 
     @property
+    def input_shape(self) -> Any:
+        """The shape of ``input``, as a tuple with None for unknown sizes; a list of those of several."""
+        found = self.input
+        shapes = [tuple(one.get_shape().as_list()) for one in flatten(found, "input")[0]]
+        return shapes if isinstance(found, list) and len(shapes) > 1 else shapes[0]
+
+    @property
     def output_shape(self) -> Any:
-        """The shape of ``output``, as a tuple with None for unknown sizes."""
-        return tuple(self.output.get_shape().as_list())
+        """The shape of ``output``, as a tuple with None for unknown sizes; a list of those of several."""
+        shapes = [tuple(one.get_shape().as_list()) for one in flatten(self.output, "output")[0]]
+        return shapes if isinstance(self.output, (list, tuple)) and len(shapes) > 1 else shapes[0]
 
     def _first(self) -> Call:
         if not self._calls:

@@ -145,6 +145,10 @@ class Measured:
             found = loss(label, outputs[k], shares)
             parts.append(math.reduce_mean(found) if loss.reduction == "none" else found)
         scaled = [part * self.factors[k] for part, k in zip(parts, self.parts)]
+        if not scaled and not added:
+            raise ValueError(
+                f"{self._model}: there is no loss, at {here()}. Give compile one, or use add_loss."
+            )
         total = math.add_n([*scaled, *[math.reduce_sum(one) for one in added]])
         if not self.metrics:
             self.metrics = [

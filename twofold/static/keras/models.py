@@ -200,6 +200,20 @@ class Model(Trained, Layer):
 
     variables = weights
 
+    @property
+    def input(self) -> Any:
+        """The input of the model, or the list of them."""
+        return (
+            super().input if self.inputs is None else self.inputs[0] if len(self.inputs) == 1 else self.inputs
+        )
+
+    @property
+    def output(self) -> Any:
+        """The output of the model, or the list of them."""
+        if self.outputs is None:
+            return super().output
+        return self.outputs[0] if len(self.outputs) == 1 else self.outputs
+
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of a name, or at an index; raises ValueError for a name that none has."""
         if index is not None:
@@ -227,6 +241,9 @@ class Model(Trained, Layer):
             )
             values |= {id(old): new for old, new in zip(flatten(step.outputs, "")[0], flatten(made, "")[0])}
         found, _, structure = flatten(self._made, "outputs")
+        if any(id(one) not in values for one in found):
+            what = "an output is what an operation makes of layers' outputs"
+            raise ValueError(f"{self.name}: {what}, at {here()}. Put the operation into a Lambda layer.")
         return unflatten(structure, [values[id(one)] for one in found])
 
     def get_config(self) -> dict[str, Any]:

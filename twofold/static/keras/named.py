@@ -257,6 +257,19 @@ def max_norm(max_value: float = 2, axis: Any = 0) -> Callable[[Any], Any]:
     return Configured("MaxNorm", scaled, max_value=max_value, axis=axis)
 
 
+def min_max_norm(
+    min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+) -> Callable[[Any], Any]:
+    """Scales towards norms along ``axis`` between two values: with ``rate`` 1 all of the way."""
+
+    def scaled(w: Any) -> Any:
+        norms = _norms(w, axis)
+        wanted = rate * clipping.clip_by_value(norms, min_value, max_value) + (1.0 - rate) * norms
+        return w * (wanted / (norms + 1e-7))
+
+    return Configured("MinMaxNorm", scaled, min_value=min_value, max_value=max_value, rate=rate, axis=axis)
+
+
 def unit_norm(axis: Any = 0) -> Callable[[Any], Any]:
     """Scales to a norm of 1 along ``axis``."""
     return Configured("UnitNorm", lambda w: w / (_norms(w, axis) + 1e-7), axis=axis)
@@ -269,3 +282,4 @@ def non_neg() -> Callable[[Any], Any]:
 
 CONSTRAINTS: dict[str, Any] = {"max_norm": max_norm(), "unit_norm": unit_norm(), "non_neg": non_neg()}
 CONSTRAINTS |= {"MaxNorm": max_norm, "UnitNorm": unit_norm, "NonNeg": non_neg}
+CONSTRAINTS |= {"min_max_norm": min_max_norm(), "MinMaxNorm": min_max_norm}

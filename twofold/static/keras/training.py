@@ -30,11 +30,11 @@ from twofold.static.saving.saver import Saver, checkpoint_exists
 class _Step:
     """What a batch of a kind (training, measuring, predicting) computes, declared once."""
 
-    def __init__(self, model: Trained, batch: Batch, training: bool) -> None:
+    def __init__(self, model: Trained, batch: Batch, training: bool, measures: bool) -> None:
         self._training = training
         self._inputs, self.outputs = model._ends(batch.inputs)
         self._labels, self._weights, self._fetches = [], [], list(self.outputs)
-        if batch.labels:
+        if measures:
             measured = model._measuring()
             kinds = measured.label_types(self.outputs)
             self._labels = [_placeholder(one, kind) for one, kind in zip(batch.labels, kinds)]
@@ -71,11 +71,11 @@ def _train(model: Trained, total: Any) -> Any:
     return step
 
 
-def _at_once(model: Trained, batch: Batch, training: bool) -> list[Any]:
+def _at_once(model: Trained, batch: Batch, training: bool, measures: bool) -> list[Any]:
     """The results of a batch where operations are computed at once."""
     with phase(training), GradientTape() as tape:
         outputs = model._called(batch.inputs)
-        if not batch.labels:
+        if not measures:
             return [one.numpy() for one in outputs]
         measured = model._measuring(len(outputs))
         kinds = measured.label_types(outputs)
@@ -213,14 +213,15 @@ class Trained:
             self._fed = fed, list(made) if isinstance(made, (list, tuple)) else [made]
         return self._fed
 
-    def _run(self, batch: Batch, training: bool) -> list[Any]:
+    def _run(self, batch: Batch, training: bool, measures: bool = True) -> list[Any]:
+        """What a batch is measured to be, or without ``measures`` the outputs."""
         if at_once():
-            return _at_once(self, batch, training)
+            return _at_once(self, batch, training, measures)
         steps = self.__dict__.setdefault("_steps_of", {})
         weighted = tuple(None if one is None else one.ndim for one in batch.weights)
-        key = (get_default_graph(), training, len(batch.labels), weighted)
+        key = (get_default_graph(), training, measures, len(batch.labels), weighted)
         if key not in steps:
-            steps[key] = _Step(self, batch, training)
+            steps[key] = _Step(self, batch, training, measures)
         return steps[key](batch)
 
     def _data(self, x: Any, y: Any = None, weights: Any = None, class_weight: Any = None) -> Any:
@@ -409,7 +410,7 @@ class Trained:
         parts = []
         for number, batch in enumerate(stream.epoch()):
             _tell(told, "on_predict_batch_begin", number, {"batch": number, "size": len(batch)})
-            parts.append(self._run(Batch(batch.inputs, [], []), False))
+            parts.append(self._run(Batch(batch.inputs, [], []), False, False))
             _tell(
                 told,
                 "on_predict_batch_end",
@@ -444,7 +445,7 @@ class Trained:
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
-        found = self._run(Batch(sized(x, None, None, None, self._names()).inputs, [], []), False)
+        found = self._run(Batch(sized(x, None, None, None, self._names()).inputs, [], []), False, False)
         return found if len(found) > 1 else found[0]
 
     def train_on_batch(
