@@ -101,6 +101,17 @@ class Layer:
         self._losses: list[Any] = []
         self._calls: list[Call] = []
 
+    @property
+    def trainable(self) -> bool:
+        """Whether optimisers change the variables; set, it is that of all layers inside, too."""
+        return bool(vars(self).get("_trainable", True))
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = value
+        for layer in self._sublayers() if "_calls" in vars(self) else ():
+            layer.trainable = value
+
     def build(self, input_shape: Any) -> None:
         """Make the variables; the first call does this."""
 

@@ -104,7 +104,7 @@ class _Gates(TableLayer):
             own = name.removesuffix("_kernel")
             start = self._bias_initializer() if name == "bias" else getattr(self, f"{own}_initializer")
             penalty, limit = (getattr(self, f"{own}_{kind}") for kind in ("regularizer", "constraint"))
-            made = self.add_weight(name, shape, None, start, penalty, self.trainable, limit)
+            made = self.add_weight(name, shape, None, start, penalty, None, limit)
             setattr(self, name, made)
 
     def _bias_initializer(self) -> Any:
