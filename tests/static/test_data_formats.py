@@ -176,7 +176,7 @@ def test_options_of_layers_work_or_raise(session):
     assert tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)[0].constraint is tf.abs
     session.run(tf.global_variables_initializer())
     found, total = session.run([loss, made])
-    numpy.testing.assert_allclose(found, total.sum(), rtol=1e-5)
+    numpy.testing.assert_allclose(found, total.sum() / len(total), rtol=1e-5)
     for layer in (tf.layers.conv2d, tf.layers.separable_conv2d, tf.layers.conv2d_transpose):
         with pytest.raises(TypeError, match="nonsense"):
             layer(x, 2, 1, nonsense=1)

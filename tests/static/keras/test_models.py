@@ -347,3 +347,19 @@ def test_ends_of_models():
     model.compile("sgd")
     with pytest.raises(ValueError, match="there is no loss"):
         model.fit(X, verbose=0)
+
+
+def test_layers_inside_are_frozen_and_trained_again():
+    base = tf.keras.Sequential([L.Dense(2, input_shape=(3,)), L.Dense(2, trainable=False)])
+    model = tf.keras.Model(base.input, L.Dense(1)(base.output))
+    assert len(model.trainable_weights) == 4
+    base.trainable = False
+    assert len(model.trainable_weights) == 2 and not base.layers[0].trainable
+    model.compile("sgd", "mse")
+    before = model.get_weights()
+    model.train_on_batch(X, Y)
+    assert [(one == two).all() for one, two in zip(before, model.get_weights())] == [True] * 4 + [False] * 2
+    base.trainable = True
+    model.compile("sgd", "mse")
+    model.train_on_batch(X, Y)
+    assert not any((one == two).all() for one, two in zip(before, model.get_weights()))

@@ -62,7 +62,7 @@ class TableLayer(Layer):
         options = {key: getattr(self, key) for key in cls.options}
         if cls.makes_variables:
             more |= {"name": self._scope, "reuse": self.built_variables or None}
-            options["trainable"] = self.trainable
+            options["trainable"] = True  # the layer says which of its variables are trained
             with variable_scope(self._scope, reuse=self.built_variables or None):
                 made = cls.function(inputs, **options, **more)
             self.built_variables = True
