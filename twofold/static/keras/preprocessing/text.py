@@ -25,7 +25,7 @@ def text_to_word_sequence(
     >>> tf.keras.preprocessing.text.text_to_word_sequence("One, two: ONE!")
     ['one', 'two', 'one']
     """
-    found = (text.lower() if lower else text).translate(str.maketrans(dict.fromkeys(filters, split)))
+    found = (text.lower() if lower else text).translate({ord(one): split for one in filters})
     return [word for word in found.split(split) if word]
 
 
@@ -97,7 +97,7 @@ class Tokenizer:
         if not self.char_level and not isinstance(text, list):
             return text_to_word_sequence(text, self.filters, self.lower, self.split)
         if not self.lower:
-            return text  # type: ignore[no-any-return]
+            return text
         return [one.lower() for one in text]
 
     def fit_on_texts(self, texts: Iterable[Any]) -> None:
