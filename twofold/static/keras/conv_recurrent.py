@@ -9,7 +9,7 @@ from twofold.static.arrays import creation, shape_ops
 from twofold.static.keras.backend_nn import bias_add, conv2d
 from twofold.static.keras.masking import stepped
 from twofold.static.keras.recurrent import Recurrent
-from twofold.static.keras.stepping import keep_states, kept_states
+from twofold.static.keras.stepping import keep_states, kept_states, split_inputs
 from twofold.static.layers.convolutional import for_each_axis
 from twofold.static.layers.graph_collections import with_loss
 
@@ -70,10 +70,7 @@ class ConvLSTM2D(Recurrent):
         self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = None
     ) -> Any:
         """The last output or all, with ``return_state`` also the last states."""
-        if isinstance(inputs, list):
-            inputs, *rest = inputs
-            initial_state = initial_state or rest or None
-            mask = mask[0] if isinstance(mask, list) else mask
+        inputs, initial_state, mask = split_inputs(inputs, initial_state, mask)
         kernels = shape_ops.split(self.kernel, 4, 3)
         recurrent = shape_ops.split(self.recurrent_kernel, 4, 3)
         biases = shape_ops.split(self.bias, 4, 0) if self.use_bias else [None] * 4

@@ -16,7 +16,14 @@ from twofold.static.keras.base_layer import Layer, made_from
 from twofold.static.keras.masking import stepped
 from twofold.static.keras.named import serialize
 from twofold.static.keras.phases import in_train_phase
-from twofold.static.keras.stepping import keep_states, kept_states, mask_of_outputs, reset_kept, zero_state
+from twofold.static.keras.stepping import (
+    keep_states,
+    kept_states,
+    mask_of_outputs,
+    reset_kept,
+    split_inputs,
+    zero_state,
+)
 from twofold.static.keras.table import TableLayer
 from twofold.static.layers.graph_collections import with_loss
 
@@ -236,10 +243,7 @@ class Recurrent(_Gates):
         self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = None
     ) -> Any:
         """The last output or all, with ``return_state`` also the last states."""
-        if isinstance(inputs, list):
-            inputs, *rest = inputs
-            initial_state = initial_state or rest or None
-            mask = mask[0] if isinstance(mask, list) else mask
+        inputs, initial_state, mask = split_inputs(inputs, initial_state, mask)
         first = inputs[0] if self.time_major else inputs[:, 0]
         dropped = self.masks(self.dropout, first, training)
         whole = (
@@ -376,10 +380,7 @@ class Bidirectional(Wrapper):
 
     def call(self, inputs: Any, initial_state: Any = None, mask: Any = None) -> Any:
         """What both layers make of the inputs, merged, and behind it their states, if they return these."""
-        if isinstance(inputs, list):
-            inputs, *rest = inputs
-            initial_state = initial_state or rest or None
-            mask = mask[0] if isinstance(mask, list) else mask
+        inputs, initial_state, mask = split_inputs(inputs, initial_state, mask)
         starts: list[Any] = [None, None]
         if initial_state is not None:
             half = len(initial_state) // 2

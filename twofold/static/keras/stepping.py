@@ -108,6 +108,15 @@ def _stepped(cell: Any, inputs: Any, state: Any, **more: Any) -> tuple[Any, Any]
     return output, new[0]
 
 
+def split_inputs(inputs: Any, initial_state: Any, mask: Any) -> tuple[Any, Any, Any]:
+    """Inputs that may be a list with the first states behind them, these states, and the mask of the inputs."""
+    if not isinstance(inputs, list):
+        return inputs, initial_state, mask
+    first, *rest = inputs
+    states = rest if initial_state is None and rest else initial_state
+    return first, states, mask[0] if isinstance(mask, list) else mask
+
+
 def kept_states(layer: Layer, batch: Any, shapes: Sequence[Any]) -> list[Any]:
     """Variables of zeros for the states of a stateful layer; raises ValueError where the batch's size is unknown."""
     size = getattr(batch, "value", batch)
@@ -215,10 +224,7 @@ class RNN(Layer):
 
     def call(self, inputs: Any, initial_state: Any = None, constants: Any = None, mask: Any = None) -> Any:
         """The last output or all, with ``return_state`` also the last states; ``constants`` go to each step."""
-        if isinstance(inputs, list):
-            inputs, *rest = inputs
-            initial_state = initial_state or rest or None
-            mask = mask[0] if isinstance(mask, list) else mask
+        inputs, initial_state, mask = split_inputs(inputs, initial_state, mask)
         several = isinstance(self.cell.state_size, (list, tuple))
         if initial_state is not None:
             first = initial_state
