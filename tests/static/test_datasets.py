@@ -80,6 +80,42 @@ def test_orders_differ_from_pass_to_pass(session):
     assert order[:50] == order[50:]
 
 
+def test_orders_of_iterators_that_start_again(session):
+    """TensorFlow 1.15: with a seed, of the dataset or of the graph, the same ones."""
+
+    def orders(dataset, count):
+        iterator = dataset.make_initializable_iterator()
+        item, found = iterator.get_next(), []
+        for _ in range(2):
+            session.run(iterator.initializer)
+            found.append([int(session.run(item)) for _ in range(count)])
+        return found
+
+    numbers = Dataset.range(20)
+    first, again = orders(numbers.shuffle(20, seed=3).repeat(2), 40)
+    assert first == again and first[:20] != first[20:]
+    first, again = orders(numbers.shuffle(20), 20)
+    assert first != again
+    first, again = orders(numbers.shuffle(20, reshuffle_each_iteration=False).repeat(2), 40)
+    assert first != again and first[:20] == first[20:]
+    mixed = tf.data.experimental.sample_from_datasets([numbers, numbers], seed=5)
+    first, again = orders(mixed, 30)
+    assert first == again
+    tf.set_random_seed(1)
+    first, again = orders(numbers.shuffle(20), 20)
+    assert first == again
+
+
+def test_shards_and_negative_counts(session):
+    numbers = Dataset.range(5)
+    assert elements(session, numbers.shard(2, 1)) == [1, 3]
+    for index in (2, 3, -1):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="between 0 and 1"):
+            elements(session, numbers.shard(2, index))
+    assert elements(session, numbers.take(-2)) == list(range(5))
+    assert elements(session, numbers.skip(-2)) == []
+
+
 def test_generators_and_padding(session):
     def sentences():
         for k in range(1, 4):

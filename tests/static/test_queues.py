@@ -187,4 +187,38 @@ def test_lists_that_are_joined_are_alike():
         with pytest.raises(TypeError, match="different dtypes"):
             tf.train.batch_join([[tf.constant(1)], [tf.constant(1.0)]], 2)
         made = tf.train.batch_join([[tf.zeros([2, 3])], [tf.zeros([2, 4])]], 2, dynamic_pad=True)
-        assert made[0].shape.as_list() == [2, 2, None]
+        assert made.shape.as_list() == [2, 2, None]
+
+
+def test_batches_of_one_tensor_are_a_tensor(session):
+    zeros = tf.zeros([2])
+    for made in (
+        tf.train.batch([zeros], 4),
+        tf.train.batch((zeros,), 4),
+        tf.train.batch(zeros, 4),
+        tf.train.shuffle_batch([zeros], 4, 20, 8),
+        tf.train.batch_join([[zeros], [zeros]], 4),
+        tf.train.maybe_batch([zeros], tf.constant(True), 4),
+    ):
+        assert made.shape.as_list() == [4, 2]
+    assert isinstance(tf.train.batch([zeros, zeros], 4), list)
+    assert list(tf.train.batch({"x": zeros}, 4)) == ["x"]
+
+
+@pytest.mark.parametrize("kind", ["in order", "at random"])
+def test_elements_may_be_taken_that_are_never_there_at_once(session, kind):
+    if kind == "in order":
+        queue = tf.FIFOQueue(3, [tf.int32], shapes=[[]])
+    else:
+        queue = tf.RandomShuffleQueue(3, 1, [tf.int32], shapes=[[]], seed=0)
+    fill = queue.enqueue_many([list(range(10))])
+    thread = threading.Thread(target=session.run, args=(fill,))
+    thread.start()
+    found = session.run(queue.dequeue_many(8))
+    thread.join()
+    assert found.tolist() == list(range(8)) or (kind == "at random" and len({*found.tolist()}) == 8)
+    assert session.run(queue.size()) == 2
+    session.run(queue.close())
+    with pytest.raises(tf.errors.OutOfRangeError, match="has 2 of 8"):
+        session.run(queue.dequeue_many(8))
+    assert session.run(queue.size()) == 2

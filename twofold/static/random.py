@@ -67,11 +67,16 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     return first, len(graph.get_operations()) if op_seed is None else op_seed
 
 
+def is_seeded(seed: int | None) -> bool:
+    """Whether an operation with this seed samples the same in every session."""
+    return seed is not None or get_default_graph().seed is not None
+
+
 def next_key(seed: int | None) -> int:
     """The key of one more operation that samples of the default graph."""
     graph = get_default_graph()
     graph.random_op_count += 1
-    if seed is None and graph.seed is None:
+    if not is_seeded(seed):
         return secrets.randbits(62)
     first = _GRAPH_SEED if graph.seed is None else graph.seed
     second = graph.random_op_count if seed is None else int(seed) + (1 << 32)

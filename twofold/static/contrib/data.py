@@ -22,11 +22,10 @@ from twofold.static.data import FixedLengthRecordDataset as FixedLengthRecordDat
 from twofold.static.data import Iterator as Iterator
 from twofold.static.data import TextLineDataset as TextLineDataset
 from twofold.static.data import TFRecordDataset as TFRecordDataset
-from twofold.static.data.dataset_elements import Element, ElementFunction, Fed
+from twofold.static.data.dataset_elements import Element, ElementFunction, Fed, Randomness
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.platform import logs
-from twofold.static.random import next_key
 
 _Change = Callable[[Dataset], Dataset]
 
@@ -208,11 +207,12 @@ def sample_from_datasets(
     if len(shares) != len(given) or (shares < 0).any() or not shares.sum():
         what = f"weights {shares.tolist()} for {len(given)} datasets"
         raise failed("sample_from_datasets", ArgumentError(what, "Give one for each, not all 0."))
-    random = numpy.random.default_rng(next_key(seed))
+    random = Randomness(seed)
 
     def numbers(fed: Fed) -> Elements[int]:
+        source = random.going_on(fed)
         while True:
-            yield int(random.choice(len(given), p=shares / shares.sum()))
+            yield int(source.choice(len(given), p=shares / shares.sum()))
 
     return _mixed(given, numbers, (), True)
 

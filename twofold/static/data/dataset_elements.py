@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,13 +24,14 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Graph, Operation, Tensor, describe, get_default_graph
 from twofold.static.graph.string_table import bytes_array, holds_strings, stack
 from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
+from twofold.static.random import is_seeded, next_key
 from twofold.static.session.session import Session
 from twofold.static.variables.variable import is_nested
 
 Element = list[Any]
 
 Fed = dict[int, Any]
-"""Arrays of the graph's tensors, by their identity, when an iterator is initialised."""
+"""What belongs to an iterator since it was initialised, by identity: arrays of the graph's tensors, random numbers."""
 
 
 class Typed:
@@ -73,6 +75,33 @@ class Count:
 
     def __call__(self, fed: Fed) -> int:
         return self._checked(int(fed[id(self.tensors[0])])) if self.known is None else self.known
+
+
+class Randomness:
+    """Where a transformation takes random numbers from.
+
+    With a seed an iterator that starts again takes the same, where operations are computed at once also without, as in
+    TensorFlow.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        fixed, key = is_seeded(seed) or at_once(), next_key(seed)
+        self._key = key if fixed else None
+
+    def _of(self, fed: Fed) -> tuple[int, numpy.random.Generator]:
+        key = secrets.randbits(62) if self._key is None else self._key
+        found: tuple[int, numpy.random.Generator] = fed.setdefault(
+            id(self), (key, numpy.random.default_rng(key))
+        )
+        return found
+
+    def going_on(self, fed: Fed) -> numpy.random.Generator:
+        """Numbers that go on where the last pass of the iterator ended."""
+        return self._of(fed)[1]
+
+    def begun(self, fed: Fed) -> numpy.random.Generator:
+        """Numbers that are the same in each pass of the iterator."""
+        return numpy.random.default_rng(self._of(fed)[0])
 
 
 def in_graph(

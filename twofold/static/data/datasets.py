@@ -31,6 +31,7 @@ from twofold.static.data.dataset_elements import (
     Element,
     ElementFunction,
     Fed,
+    Randomness,
     Typed,
     by_structure,
     declared_types,
@@ -50,7 +51,6 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor
 from twofold.static.graph.string_table import bytes_array
 from twofold.static.graph.tensor_shape import TensorShape, shape_text
-from twofold.static.random import next_key
 from twofold.static.strings.string_functions import as_string_tensor
 
 
@@ -247,8 +247,8 @@ class Dataset(Typed):
         return self._with(make, counts=[times])
 
     def take(self, count: Any) -> Dataset:
-        """The first ``count`` elements; all if it is -1."""
-        limit = Count("take", "count", count, -1)
+        """The first ``count`` elements; all if it is negative."""
+        limit = Count("take", "count", count)
 
         def make(fed: Fed) -> Elements[Element]:
             return itertools.islice(self._make(fed), None if limit(fed) < 0 else limit(fed))
@@ -256,8 +256,8 @@ class Dataset(Typed):
         return self._with(make, counts=[limit])
 
     def skip(self, count: Any) -> Dataset:
-        """The elements after the first ``count``; none if it is -1."""
-        first = Count("skip", "count", count, -1)
+        """The elements after the first ``count``; none if it is negative."""
+        first = Count("skip", "count", count)
 
         def make(fed: Fed) -> Elements[Element]:
             return iter(()) if first(fed) < 0 else itertools.islice(self._make(fed), first(fed), None)
@@ -265,11 +265,18 @@ class Dataset(Typed):
         return self._with(make, counts=[first])
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
-        """Every ``num_shards``-th element from ``index`` on."""
-        step, first = Count("shard", "num_shards", num_shards, 1), Count("shard", "index", index, 0)
+        """Every ``num_shards``-th element from ``index`` on.
+
+        A run raises InvalidArgumentError for an index that is none of ``num_shards``.
+        """
+        step, first = Count("shard", "num_shards", num_shards, 1), Count("shard", "index", index)
 
         def make(fed: Fed) -> Elements[Element]:
-            return itertools.islice(self._make(fed), first(fed), None, step(fed))
+            start, count = first(fed), step(fed)
+            if not 0 <= start < count:
+                what = f"Index must be between 0 and {count - 1} (currently index = {start})"
+                raise InvalidArgumentError(what, "Give the number of a shard.")
+            return itertools.islice(self._make(fed), start, None, count)
 
         return self._with(make, counts=[step, first])
 
@@ -297,12 +304,15 @@ class Dataset(Typed):
     def shuffle(
         self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
-        """Elements in an order that is new in each pass: each is sampled from ``buffer_size`` that wait."""
-        size, key = Count("shuffle", "buffer_size", buffer_size, 1), next_key(seed)
-        random = numpy.random.default_rng(key)
+        """Elements in random order: each is sampled from ``buffer_size`` that wait.
+
+        The order is another in each pass of ``repeat`` unless ``reshuffle_each_iteration`` is False. With a seed, given
+        here or of the graph, an iterator that starts again gives the same orders again.
+        """
+        size, random = Count("shuffle", "buffer_size", buffer_size, 1), Randomness(seed)
 
         def make(fed: Fed) -> Elements[Element]:
-            source = random if reshuffle_each_iteration is not False else numpy.random.default_rng(key)
+            source = random.begun(fed) if reshuffle_each_iteration is False else random.going_on(fed)
             waiting: list[Element] = []
             for element in self._make(fed):
                 waiting.append(element)

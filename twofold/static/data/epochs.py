@@ -164,7 +164,7 @@ def _conditional(plain: Callable[..., Any]) -> Callable[..., Any]:
 
     text = f"``{own.removeprefix('maybe_')}`` of those elements for which ``keep_input`` is true."
     call = _EXAMPLES[own]
-    shown = (f"made = tf.train.{own}({call})", "print(made[0].shape)", "(4,)")
+    shown = (f"made = tf.train.{own}({call})", "print(made.shape)", "(4,)")
     return described(with_parameters(made, {**parameters(_MAYBE[own])}), own, text, *shown)
 
 

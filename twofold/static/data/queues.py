@@ -234,9 +234,12 @@ class FIFOQueue:
     def _refuse(self) -> None:
         raise CancelledError(f"queue '{self.name}' is closed", "Put elements before it is closed.")
 
+    _kept = 0
+    """How many elements stay while the queue is open."""
+
     def _ready(self, count: int) -> bool:
         """Whether so many elements may be taken while the queue is open."""
-        return len(self._elements) >= count
+        return len(self._elements) >= count + self._kept
 
     def _position(self) -> int:
         """Which element is taken next."""
@@ -247,17 +250,22 @@ class FIFOQueue:
         return self._take(1, False)[0]
 
     def _take(self, count: int, fewer: bool) -> list[list[Any]]:
-        if count > self._capacity:
-            what = f"{count} elements of a queue for {self._capacity}"
-            raise failed("dequeue", ArgumentError(what, "Give the queue a larger capacity."))
+        taken: list[list[Any]] = []
         with self._changed:
-            while not self._ready(count) and not self._closed:
-                self._changed.wait(_PATIENCE)
-            have = len(self._elements)
+            while not self._closed and not self._ready(count - len(taken)):
+                if count + self._kept > self._capacity:  # so many are never there at once
+                    while len(taken) < count and self._ready(1):
+                        taken.append(self._elements.pop(self._position()))
+                    self._changed.notify_all()
+                if len(taken) < count:
+                    self._changed.wait(_PATIENCE)
+            have = len(taken) + len(self._elements)
             if have < count and not (fewer and have):
+                self._elements[:0] = taken
                 what = f"queue '{self.name}' is closed and has {have} of {count} elements"
                 raise OutOfRangeError(what, "Catch this error to end.")
-            taken = [self._elements.pop(self._position()) for _ in range(min(count, have))]
+            left = min(count, have) - len(taken)
+            taken += [self._elements.pop(self._position()) for _ in range(left)]
             self._changed.notify_all()
         return taken
 
@@ -284,9 +292,6 @@ class RandomShuffleQueue(FIFOQueue):
     ) -> None:
         super().__init__(capacity, dtypes, shapes, names, shared_name, name)
         self._kept, self._random = min_after_dequeue, numpy.random.default_rng(next_key(seed))
-
-    def _ready(self, count: int) -> bool:
-        return len(self._elements) >= count + self._kept
 
     def _position(self) -> int:
         return int(self._random.integers(len(self._elements)))
@@ -495,7 +500,7 @@ def _batched(
     results = found if isinstance(found, list) else [found]
     if named:
         return dict(zip(first, results))
-    return results[0] if alone else results
+    return results[0] if len(results) == 1 else results
 
 
 def _common(shapes: Sequence[TensorShape], many: bool) -> TensorShape:
@@ -529,7 +534,7 @@ def _in_order(options: Mapping[str, Any], name: str) -> Callable[[list[Any], lis
     return lambda dtypes, known: kind(capacity, dtypes, known, name=options["name"] or name)
 
 
-@example("made = tf.train.batch_join([[tf.zeros([2])], [tf.ones([2])]], 4)", "print(made[0].shape)", "(4, 2)")
+@example("made = tf.train.batch_join([[tf.zeros([2])], [tf.ones([2])]], 4)", "print(made.shape)", "(4, 2)")
 @takes(
     "batch_size, capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False, "
     "shared_name=None, name=None"
@@ -562,7 +567,7 @@ def _at_random(options: Mapping[str, Any], name: str) -> Callable[[list[Any], li
 
 @example(
     "made = tf.train.shuffle_batch_join([[tf.zeros([2])], [tf.ones([2])]], 4, 20, 8)",
-    "print(made[0].shape)",
+    "print(made.shape)",
     "(4, 2)",
 )
 @takes(
