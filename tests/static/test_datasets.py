@@ -106,6 +106,46 @@ def test_orders_of_iterators_that_start_again(session):
     assert first == again
 
 
+def test_sessions_have_iterators_queues_and_tables_of_their_own():
+    """TensorFlow 1.15: what one session has taken, put or filled another one does not see."""
+    with tf.Graph().as_default():
+        first = Dataset.range(5).make_one_shot_iterator().get_next()
+        iterator = Dataset.range(5).make_initializable_iterator()
+        following = iterator.get_next()
+        queue = tf.FIFOQueue(5, [tf.int32], shapes=[[]])
+        put, size = queue.enqueue(3), queue.size()
+        pairs = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([7], tf.int64))
+        table = tf.lookup.StaticHashTable(pairs, -1)
+        found = Dataset.from_tensors(["a", "b"]).map(table.lookup).make_initializable_iterator()
+        values = found.get_next()
+        number = tf.train.range_input_producer(3, num_epochs=1, shuffle=False).dequeue()
+        path = tf.train.string_input_producer([__file__], num_epochs=1)
+        _, line = tf.TextLineReader().read(path)
+        for _ in range(2):
+            with tf.Session() as one:
+                assert [one.run(first), one.run(first)] == [0, 1]
+                for early in (following, values):
+                    with pytest.raises(tf.errors.FailedPreconditionError, match="not initialised"):
+                        one.run(early)
+                one.run([iterator.initializer, found.initializer])
+                assert one.run(following) == 0
+                with pytest.raises(tf.errors.FailedPreconditionError, match="not initialised"):
+                    one.run(values)
+                one.run([tf.tables_initializer(), found.initializer])
+                assert one.run(values).tolist() == [7, -1]
+                assert one.run(size) == 0
+                one.run(put)
+                assert one.run(size) == 1
+                coordinator = tf.train.Coordinator()
+                threads = tf.train.start_queue_runners(one, coordinator)
+                assert [one.run(number) for _ in range(3)] == [0, 1, 2]
+                with pytest.raises(tf.errors.OutOfRangeError):
+                    one.run(number)
+                assert one.run(line) == b'"""Input pipelines and threads that stop together."""'
+                coordinator.request_stop()
+                coordinator.join(threads)
+
+
 def test_shards_and_negative_counts(session):
     numbers = Dataset.range(5)
     assert elements(session, numbers.shard(2, 1)) == [1, 3]

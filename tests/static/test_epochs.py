@@ -43,7 +43,7 @@ def test_batches_of_what_is_kept() -> None:
     number = tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
     even = tf.train.maybe_batch([number], tf.equal(number % 2, 0), 3)
     with tf.train.MonitoredSession() as session:
-        assert session.run(even)[0].tolist() == [0, 2, 4]
+        assert session.run(even).tolist() == [0, 2, 4]
 
 
 def test_queues_by_name_and_priority() -> None:

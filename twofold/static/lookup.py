@@ -18,6 +18,7 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import call_python
 from twofold.static.graph.graph import Operation, get_default_graph
+from twofold.static.graph.resources import Resource
 from twofold.static.sparse import SparseTensor
 from twofold.static.strings.fingerprint import fingerprint64
 from twofold.static.strings.string_functions import known_sizes
@@ -173,7 +174,6 @@ class HashTable:
     FailedPreconditionError. ``shared_name`` is for several processes and changes nothing.
     """
 
-    _pairs: dict[Any, Any] | None
     initializer_of_pairs: Any
 
     def __init__(
@@ -182,7 +182,8 @@ class HashTable:
         default = default_value.encode() if isinstance(default_value, str) else default_value
         self._begin(name or "hash_table", initializer.key_dtype, initializer.value_dtype, default)
         if at_once():
-            (self._pairs,) = call_python(initializer.pairs, initializer.inputs)
+            (found,) = call_python(initializer.pairs, initializer.inputs)
+            self._pairs.outside().append(found)
             return
         self.init = self.initializer = self.filled_by(
             initializer, getattr(initializer, "name", None) or f"{self.name}_init"
@@ -192,7 +193,7 @@ class HashTable:
     def _begin(self, name: str, key_dtype: DType, value_dtype: DType, default: Any) -> None:
         self.name, self.key_dtype, self.value_dtype = name, key_dtype, value_dtype
         self.default_value, self.buckets = default, 0
-        self._pairs = None
+        self._pairs: Resource[list[dict[Any, Any]]] = Resource(list)  # of one, once it is filled
         self.initializer_of_pairs = None
 
     @classmethod
@@ -207,7 +208,7 @@ class HashTable:
         self.initializer_of_pairs = initializer
 
         def fill(*arrays: Any) -> Any:
-            self._pairs = initializer.pairs(*arrays)
+            self._pairs.in_run()[:] = [initializer.pairs(*arrays)]
             return numpy.int32(0)
 
         made = in_python("InitializeTable", fill, initializer.inputs, [(int32, ())], name, table=self)
@@ -251,10 +252,11 @@ class HashTable:
         return len(self._filled()) + fingerprint64(text) % self.buckets
 
     def _filled(self) -> dict[Any, Any]:
-        if self._pairs is None:
+        filled = self._pairs.in_run() or self._pairs.outside()
+        if not filled:
             what = f"table '{self.name}' is not initialised"
             raise FailedPreconditionError(what, "Run tf.tables_initializer() first.")
-        return self._pairs
+        return filled[0]
 
     def size(self, name: str | None = None) -> Any:
         """How many keys there are, as int64."""

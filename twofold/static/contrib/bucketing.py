@@ -31,9 +31,9 @@ class _Buckets:
     def __init__(self, queues: Sequence[FIFOQueue]) -> None:
         self.name, self._queues = queues[0].name, queues
 
-    def shut(self, cancel: bool) -> None:
+    def shut(self, states: dict[Any, Any], cancel: bool) -> None:
         for queue in self._queues:
-            queue.shut(cancel)
+            queue.shut(states, cancel)
 
 
 def _as_list(tensors: Any) -> list[Tensor]:

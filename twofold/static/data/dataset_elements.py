@@ -153,6 +153,7 @@ class ElementFunction:
             sources = [source_of(value) for value in self._found]
             self._results = [owner.outputs[index] for owner, index in sources]
             self._session = Session(graph=graph)
+            self._session.belongs_to_run = True
         held = [(source, inner) for source, inner in graph.captures.items() if source[0].constant is None]
         self.tensors = [owner.outputs[index] for (owner, index), _ in held]
         self._captured = [inner for _, inner in held]

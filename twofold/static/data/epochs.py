@@ -195,5 +195,5 @@ class PriorityQueue(FIFOQueue):
         each = None if shapes is None else [[], *shapes]
         super().__init__(capacity, [int64, *own], each, names, shared_name, name)
 
-    def _position(self) -> int:
-        return min(range(len(self._elements)), key=lambda index: int(self._elements[index][0]))
+    def _position(self, elements: list[list[Any]]) -> int:
+        return min(range(len(elements)), key=lambda index: int(elements[index][0]))

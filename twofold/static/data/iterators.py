@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from twofold.dtypes import int32, string
-from twofold.errors import ArgumentError, GraphError, InvalidArgumentError
+from twofold.errors import ArgumentError, FailedPreconditionError, InvalidArgumentError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
@@ -21,6 +21,7 @@ from twofold.static.errors import OutOfRangeError
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor
+from twofold.static.graph.resources import Resource
 from twofold.static.strings.string_functions import as_string_tensor
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Iterator(Typed):
 
     def __init__(self, types: Sequence[TensorType], structure: Any, dataset: Dataset | None = None) -> None:
         self._types, self._structure, self._dataset = list(types), structure, dataset
-        self._elements: Elements[Element] | None = None
+        self._started: Resource[list[Elements[Element]]] = Resource(list)  # of one, once it is initialised
         self.initializer: Operation | None = None
         self._handle = f"iterator_{next(_numbers)}".encode()
         _by_handle[self._handle] = self
@@ -67,7 +68,7 @@ class Iterator(Typed):
         """A string that stands for this iterator where ``from_string_handle`` takes one."""
 
         def handle(*arrays: Any) -> Any:
-            if self._dataset is not None and self._elements is None:
+            if self._dataset is not None and not self._started.in_run():
                 self._start(self._dataset, arrays)
             return [self._handle]
 
@@ -91,14 +92,15 @@ class Iterator(Typed):
         return made
 
     def _start(self, dataset: Dataset, arrays: Sequence[Any]) -> None:
-        self._elements = dataset._make({id(tensor): array for tensor, array in zip(dataset._tensors, arrays)})
+        fed = {id(tensor): array for tensor, array in zip(dataset._tensors, arrays)}
+        self._started.in_run()[:] = [dataset._make(fed)]
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element; a run raises OutOfRangeError after the last one."""
         first = self._dataset
 
         def element(*arrays: Any) -> Element:
-            if self._elements is None and first is not None:
+            if first is not None and not self._started.in_run():
                 self._start(first, arrays)
             return self._next()
 
@@ -114,10 +116,11 @@ class Iterator(Typed):
         return unflatten(self._structure, made.outputs)
 
     def _next(self) -> Element:
-        if self._elements is None:
-            raise GraphError("the iterator is not initialised", "Run its initializer first.")
+        started = self._started.in_run()
+        if not started:
+            raise FailedPreconditionError("the iterator is not initialised", "Run its initializer first.")
         try:
-            return next(self._elements)
+            return next(started[0])
         except StopIteration:
             raise OutOfRangeError(
                 "End of sequence: the dataset has no more elements", "Catch this error to end."

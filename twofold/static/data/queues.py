@@ -1,10 +1,11 @@
 """Queues that threads fill while others take from them, and what fills them: queue runners.
 
-Elements are kept in Python, in the queue itself, whichever session puts them there.
+Elements are kept in Python; each session has its own.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ from twofold.static.errors import CancelledError, OutOfRangeError
 from twofold.static.functions.bodies import source_of
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph, need_session
+from twofold.static.graph.resources import Resource
 from twofold.static.graph.string_table import stack
 from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
 from twofold.static.random import next_key
@@ -34,6 +36,21 @@ from twofold.static.random import next_key
 RUNNERS = "queue_runners"
 """The collection of all queue runners."""
 _PATIENCE = 0.05  # seconds between looks at Ctrl-C and at coordinators
+
+
+class _Held:
+    """What a queue has in a session."""
+
+    def __init__(self) -> None:
+        self.elements: list[list[Any]] = []
+        self.changed = threading.Condition()
+        self.closed = self.cancelled = False
+
+    def shut(self, cancel: bool) -> None:
+        """Let nothing be put any more; with ``cancel`` not even by those who wait."""
+        with self.changed:
+            self.closed, self.cancelled = True, self.cancelled or cancel
+            self.changed.notify_all()
 
 
 @example(
@@ -65,9 +82,7 @@ class FIFOQueue:
         given = [None] * len(kinds) if shapes is None else _each_shape(shapes, len(kinds))
         self.name, self._capacity = name, capacity
         self._types = [_type(kind, shape) for kind, shape in zip(kinds, given)]
-        self._elements: list[list[Any]] = []
-        self._changed = threading.Condition()
-        self._closed = self._cancelled = False
+        self._held = Resource(_Held)
 
     @property
     def dtypes(self) -> list[Any]:
@@ -198,38 +213,35 @@ class FIFOQueue:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """An operation after which nothing can be put any more."""
-        return self._done("QueueClose", lambda: self.shut(cancel_pending_enqueues), name)
+        return self._done("QueueClose", lambda: self._held.in_run().shut(cancel_pending_enqueues), name)
 
-    def shut(self, cancel: bool) -> None:
-        """Let nothing be put any more; with ``cancel`` not even by those who wait."""
-        with self._changed:
-            self._closed, self._cancelled = True, self._cancelled or cancel
-            self._changed.notify_all()
+    def shut(self, states: dict[Any, Any], cancel: bool) -> None:
+        """Let nothing be put any more in the session of these states; with ``cancel`` not even by those who wait."""
+        self._held.of(states).shut(cancel)
 
     def is_closed(self, name: str | None = None) -> Any:
         """Whether nothing can be put any more."""
-        closed = lambda: numpy.bool_(self._closed)
+        closed = lambda: numpy.bool_(self._held.in_run().closed)
         return self._operation("QueueIsClosed", (), [tensor_type(bool_)], closed, name).outputs[0]
 
     def size(self, name: str | None = None) -> Any:
         """The number of elements."""
-        size = self._operation(
-            "QueueSize", (), [tensor_type(int32)], lambda: numpy.int32(len(self._elements)), name
-        )
-        return size.outputs[0]
+        count = lambda: numpy.int32(len(self._held.in_run().elements))
+        return self._operation("QueueSize", (), [tensor_type(int32)], count, name).outputs[0]
 
     def put(self, elements: list[list[Any]]) -> None:
         """Put elements from Python, waiting where the queue is full."""
+        held = self._held.in_run()
         for element in elements:
-            with self._changed:
-                if self._closed:
+            with held.changed:
+                if held.closed:
                     self._refuse()
-                while len(self._elements) >= self._capacity:
-                    if self._cancelled:
+                while len(held.elements) >= self._capacity:
+                    if held.cancelled:
                         self._refuse()
-                    self._changed.wait(_PATIENCE)
-                self._elements.append(element)
-                self._changed.notify_all()
+                    held.changed.wait(_PATIENCE)
+                held.elements.append(element)
+                held.changed.notify_all()
 
     def _refuse(self) -> None:
         raise CancelledError(f"queue '{self.name}' is closed", "Put elements before it is closed.")
@@ -237,12 +249,8 @@ class FIFOQueue:
     _kept = 0
     """How many elements stay while the queue is open."""
 
-    def _ready(self, count: int) -> bool:
-        """Whether so many elements may be taken while the queue is open."""
-        return len(self._elements) >= count + self._kept
-
-    def _position(self) -> int:
-        """Which element is taken next."""
+    def _position(self, elements: list[list[Any]]) -> int:
+        """Which of the elements is taken next."""
         return 0
 
     def take(self) -> list[Any]:
@@ -251,22 +259,24 @@ class FIFOQueue:
 
     def _take(self, count: int, fewer: bool) -> list[list[Any]]:
         taken: list[list[Any]] = []
-        with self._changed:
-            while not self._closed and not self._ready(count - len(taken)):
+        held = self._held.in_run()
+        elements = held.elements
+        with held.changed:
+            while not held.closed and len(elements) < count - len(taken) + self._kept:
                 if count + self._kept > self._capacity:  # so many are never there at once
-                    while len(taken) < count and self._ready(1):
-                        taken.append(self._elements.pop(self._position()))
-                    self._changed.notify_all()
+                    while len(taken) < count and len(elements) > self._kept:
+                        taken.append(elements.pop(self._position(elements)))
+                    held.changed.notify_all()
                 if len(taken) < count:
-                    self._changed.wait(_PATIENCE)
-            have = len(taken) + len(self._elements)
+                    held.changed.wait(_PATIENCE)
+            have = len(taken) + len(elements)
             if have < count and not (fewer and have):
-                self._elements[:0] = taken
+                elements[:0] = taken
                 what = f"queue '{self.name}' is closed and has {have} of {count} elements"
                 raise OutOfRangeError(what, "Catch this error to end.")
             left = min(count, have) - len(taken)
-            taken += [self._elements.pop(self._position()) for _ in range(left)]
-            self._changed.notify_all()
+            taken += [elements.pop(self._position(elements)) for _ in range(left)]
+            held.changed.notify_all()
         return taken
 
 
@@ -291,10 +301,11 @@ class RandomShuffleQueue(FIFOQueue):
         name: str = "random_shuffle_queue",
     ) -> None:
         super().__init__(capacity, dtypes, shapes, names, shared_name, name)
-        self._kept, self._random = min_after_dequeue, numpy.random.default_rng(next_key(seed))
+        key = next_key(seed)
+        self._kept, self._random = min_after_dequeue, Resource(lambda: numpy.random.default_rng(key))
 
-    def _position(self) -> int:
-        return int(self._random.integers(len(self._elements)))
+    def _position(self, elements: list[list[Any]]) -> int:
+        return int(self._random.in_run().integers(len(elements)))
 
 
 @example(
@@ -364,8 +375,6 @@ class QueueRunner:
         self.queue_closed_exception_types = tuple(
             queue_closed_exception_types or (OutOfRangeError, CancelledError)
         )
-        self._working = 0
-        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -376,10 +385,17 @@ class QueueRunner:
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
         """One thread for each operation, and one that closes the queue when ``coord`` wants all to stop."""
-        self._working = len(self.enqueue_ops)
-        works: list[Any] = [(self._fill, (sess, operation, coord)) for operation in self.enqueue_ops]
+        working, states, lock = [len(self.enqueue_ops)], sess._resources, threading.Lock()
+
+        def end() -> None:
+            with lock:
+                working[0] -= 1
+                if not working[0]:
+                    self.queue.shut(states, False)
+
+        works: list[Any] = [(self._fill, (sess, operation, coord, end)) for operation in self.enqueue_ops]
         if coord is not None:
-            works.append((self._close_on_stop, (coord,)))
+            works.append((self._close_on_stop, (states, coord, working)))
         threads = [threading.Thread(target=work, args=given, daemon=daemon) for work, given in works]
         for thread in threads:
             if coord is not None:
@@ -388,7 +404,7 @@ class QueueRunner:
                 thread.start()
         return threads
 
-    def _fill(self, session: Any, operation: Any, coord: Coordinator | None) -> None:
+    def _fill(self, session: Any, operation: Any, coord: Coordinator | None, end: Callable[[], None]) -> None:
         try:
             while coord is None or not coord.should_stop():
                 session.run(operation)
@@ -399,16 +415,13 @@ class QueueRunner:
                 raise
             coord.request_stop(error)
         finally:
-            with self._lock:
-                self._working -= 1
-                if not self._working:
-                    self.queue.shut(False)
+            end()
 
-    def _close_on_stop(self, coord: Coordinator) -> None:
-        while not coord.wait_for_stop(_PATIENCE) and self._working:
+    def _close_on_stop(self, states: dict[Any, Any], coord: Coordinator, working: list[int]) -> None:
+        while not coord.wait_for_stop(_PATIENCE) and working[0]:
             pass
         if coord.should_stop():
-            self.queue.shut(True)
+            self.queue.shut(states, True)
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
@@ -450,16 +463,16 @@ def filled_in_epochs(
 
     Each is of ``shape``.
     """
-    random, left = numpy.random.default_rng(next_key(options["seed"])), options["num_epochs"]
+    key, count = next_key(options["seed"]), options["num_epochs"]
+    orders = Resource(lambda: numpy.random.default_rng(key))
+    epochs = Resource(lambda: itertools.count() if count is None else iter(range(count)))
     queue = FIFOQueue(options["capacity"], [dtype], [shape], name=options["name"] or "input_producer")
 
     def put(value: Any) -> None:
-        nonlocal left
-        if left is not None and left <= 0:
+        if next(epochs.in_run(), None) is None:
             raise OutOfRangeError("all rounds are done", "Catch this error to end.")
-        left = None if left is None else left - 1
         found = elements(value)
-        order = random.permutation(len(found)) if options["shuffle"] else range(len(found))
+        order = orders.in_run().permutation(len(found)) if options["shuffle"] else range(len(found))
         queue.put([[found[k]] for k in order])
 
     fill = queue._done("InputProducer", put, options["name"], [source])

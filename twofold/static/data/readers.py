@@ -22,6 +22,7 @@ from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, get_default_graph
+from twofold.static.graph.resources import Resource
 from twofold.static.graph.string_table import bytes_array
 from twofold.static.python_io import tf_record_iterator
 from twofold.static.strings.string_functions import as_string_tensor, known_sizes
@@ -77,6 +78,15 @@ def string_input_producer(string_tensor: Any, **options: Any) -> FIFOQueue:
     return filled_in_epochs(strings, lambda values: values, string, options)
 
 
+class _Reading:
+    """How far a reader is in a session."""
+
+    def __init__(self) -> None:
+        self.records: Iterator[tuple[str, bytes | str]] = iter(())
+        self.lock = threading.Lock()
+        self.produced = self.finished = 0
+
+
 class Reader:
     """Reads the files that a queue names; a subclass says what the records of a file are.
 
@@ -87,15 +97,13 @@ class Reader:
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name
-        self._records: Iterator[tuple[str, bytes | str]] = iter(())
-        self._lock = threading.Lock()
-        self._produced = self._finished = 0
+        self._reading = Resource(_Reading)
 
     def read(self, queue: FIFOQueue, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The key of the next record, and the record; a run raises OutOfRangeError after the last file."""
 
         def record() -> list[Any]:
-            with self._lock:
+            with self._reading.in_run().lock:
                 return list(self._next(queue))
 
         made = get_default_graph().add("ReaderRead", name or self._name, [tensor_type(string)] * 2, ())
@@ -108,7 +116,7 @@ class Reader:
 
         def records() -> list[Any]:
             found: list[tuple[str, bytes | str]] = []
-            with self._lock:
+            with self._reading.in_run().lock:
                 try:
                     while len(found) < most:
                         found.append(self._next(queue))
@@ -123,11 +131,15 @@ class Reader:
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """How many records were read, as int64."""
-        return self._count("ReaderNumRecordsProduced", lambda: numpy.int64(self._produced), name)
+        return self._count(
+            "ReaderNumRecordsProduced", lambda: numpy.int64(self._reading.in_run().produced), name
+        )
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """How many files were read to their ends, as int64."""
-        return self._count("ReaderNumWorkUnitsCompleted", lambda: numpy.int64(self._finished), name)
+        return self._count(
+            "ReaderNumWorkUnitsCompleted", lambda: numpy.int64(self._reading.in_run().finished), name
+        )
 
     def _count(self, type: str, count: Callable[[], Any], name: str | None) -> Tensor:
         made = get_default_graph().add(type, name or self._name, [tensor_type(int64)], ())
@@ -135,15 +147,16 @@ class Reader:
         return made.outputs[0]
 
     def _next(self, queue: FIFOQueue) -> tuple[str, bytes | str]:
-        while (found := next(self._records, None)) is None:
+        reading = self._reading.in_run()
+        while (found := next(reading.records, None)) is None:
             (path,) = queue.take()
-            self._records = self._whole_file(path.decode())
-        self._produced += 1
+            reading.records = self._whole_file(path.decode(), reading)
+        reading.produced += 1
         return found
 
-    def _whole_file(self, path: str) -> Iterator[tuple[str, bytes | str]]:
+    def _whole_file(self, path: str, reading: _Reading) -> Iterator[tuple[str, bytes | str]]:
         yield from self._read(path)
-        self._finished += 1
+        reading.finished += 1
 
     def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
         raise NotImplementedError

@@ -28,6 +28,7 @@ class _Local(threading.local):
         self.eager = False  # whether a function of a run computes its operations at once
         self.in_body = 0  # whether bodies of operations run, which declare to the core
         self.tapes: list[dict[Any, list[Any]]] = []  # of open tapes: values read, by variable
+        self.resources: Any = None  # of the session whose run calls a function of the host
         self.noted: Any = None  # who notes what is declared, see ``debug.declarations``
 
 

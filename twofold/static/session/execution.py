@@ -16,6 +16,7 @@ from twofold.dtypes import string
 from twofold.errors import InvalidArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.functions.bodies import sources_of
+from twofold.static.graph.context import local
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable
@@ -162,9 +163,13 @@ class Run:
         calling, thread = self.session.graph.calling, get_ident()
         is_inner = thread in calling
         calling.add(thread)
+        outer = local.resources
+        if outer is None or not self.session.belongs_to_run:
+            local.resources = self.session._resources
         try:
             return call_python(operation, [self, *arrays] if operation.hosted else arrays)
         finally:
+            local.resources = outer
             if not is_inner:
                 calling.discard(thread)
 

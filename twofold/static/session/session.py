@@ -53,9 +53,15 @@ class BaseSession:
         -1
     )  # bytes of the largest array that is copied where it is fed, so that a look back finds what it held
 
+    belongs_to_run = (
+        False  # whether its runs are part of the run of another session, as those of functions of datasets
+    )
+
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         self._graph = graph or get_default_graph()
         self._state: dict[Any, Tensor] = {}
+        self._resources: dict[Any, Any] = {}
+        """What operations keep between runs, see ``graph.resources``."""
         self._quick: dict[Any, tuple[Any, Any, Any]] = {}
         self._steps: dict[Any, Step] = {}
         self._executable_count = 0
@@ -69,9 +75,8 @@ class BaseSession:
             self._configure(config)
         self._tasks: set[tuple[str, int]] = set()
         if target:
-            self._state, self._tasks = import_module("twofold.static.train.server").state_and_tasks(
-                target, self._graph
-            )
+            server = import_module("twofold.static.train.server")
+            self._state, self._resources, self._tasks = server.state_and_tasks(target, self._graph)
 
     def _configure(self, config: Any) -> None:
         if not isinstance(config, ConfigProto):

@@ -327,6 +327,12 @@ class MonitoredSession:
         """The graph; None after the end."""
         return None if self._session is None else self._session.graph
 
+    @property
+    def _resources(self) -> dict[Any, Any]:
+        """What operations keep between runs, see ``graph.resources``."""
+        found: dict[Any, Any] = self._session._resources
+        return found
+
     def should_stop(self) -> bool:
         """Whether a hook or a thread asked for an end, or the session is closed."""
         return self._session is None or self._stopped or self._coordinator.should_stop()

@@ -94,7 +94,9 @@ class _Cluster:
     def __init__(self, spec: ClusterSpec) -> None:
         self.spec = spec
         self.tasks: set[tuple[str, int]] = set()
-        self.states: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+        self.states: weakref.WeakKeyDictionary[Any, tuple[dict[Any, Any], dict[Any, Any]]] = (
+            weakref.WeakKeyDictionary()
+        )
 
 
 class Server:
@@ -169,13 +171,14 @@ class Server:
         raise UnimplementedError(f"Server.server_def: not offered, at {here()}. Use the ClusterSpec.")
 
 
-def state_and_tasks(target: str, graph: Any) -> tuple[dict[Any, Any], set[tuple[str, int]]]:
-    """The values of a graph's variables on a server's cluster, and the tasks that are here; raises ArgumentError."""
+def state_and_tasks(target: str, graph: Any) -> tuple[dict[Any, Any], dict[Any, Any], set[tuple[str, int]]]:
+    """A graph's variables and resources on a server's cluster, and the tasks that are here; raises ArgumentError."""
     if target not in _clusters:
         what = f"Session: no server of this process has the target {target!r}, at {here()}"
         raise ArgumentError(what, "Leave it out, or use the target of a tf.train.Server.")
     cluster = _clusters[target]
-    return cluster.states.setdefault(graph, {}), cluster.tasks
+    states, resources = cluster.states.setdefault(graph, ({}, {}))
+    return states, resources, cluster.tasks
 
 
 _PARAMETERS = ("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "VarHandleOp")
