@@ -208,6 +208,6 @@ def test_functions_that_have_nothing_to_do_return_their_input() -> None:
     x, m = torch.ones(3, requires_grad=True), torch.ones(2, 2)
     for _ in range(3):
         assert x.flatten() is torch.nn.Flatten(0)(x) is torch.atleast_1d(x) is x
-        assert torch.flatten(m, 1, 1) is torch.atleast_2d(m) is torch.asarray(m) is torch.chain_matmul(m) is m
+        assert torch.flatten(m, 1, 1) is torch.atleast_2d(m) is torch.asarray(m) is m
         assert torch.asarray(x) is not x and not torch.asarray(x).requires_grad
         assert torch.atleast_2d(x).shape == (1, 3) and m.flatten().shape == (4,)
