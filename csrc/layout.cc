@@ -141,9 +141,12 @@ const Layout* layout_of(PyTensor* tensor) {
     Step& step = steps.back();
     if (const Operation* op = step.view()->operation) {
       const ViewedLayout* found = step.viewed(layout);
-      if (found && !found->layout) PyErr_Format(PyExc_SystemError, "%s: a view has no strides", op->name.c_str());
-      if (PyErr_Occurred()) return nullptr;
+      if (!found && PyErr_Occurred()) return nullptr;
       layout = found ? found->layout : nullptr;
+      if (found && !layout) {
+        PyErr_Format(PyExc_SystemError, "%s: a view has no strides", op->name.c_str());
+        return nullptr;
+      }
     }
     step.view()->layout = layout;
     if (step.is_valid()) steps.pop_back();
