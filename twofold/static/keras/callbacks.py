@@ -342,7 +342,9 @@ class TensorBoard(Callback):
         log_dir: The folder.
         write_graph: Whether the graph is written.
         update_freq: "epoch"; "batch" or after how many elements also measurements of batches are written.
-        histogram_freq, write_grads, write_images, embeddings_freq, profile_batch: Not offered; they raise unless 0.
+        histogram_freq, write_grads, write_images, embeddings_freq, embeddings_data, profile_batch: Not offered; they
+            raise unless 0.
+        batch_size, embeddings_layer_names, embeddings_metadata: Of these, so they change nothing.
     """
 
     def __init__(
