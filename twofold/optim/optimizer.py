@@ -19,53 +19,23 @@ from twofold.optim.hooks import (
     register_optimizer_step_pre_hook,
     with_hooks,
 )
-from twofold.optim.step_functions import (
-    _capturable_doc as _capturable_doc,
-)
-from twofold.optim.step_functions import (
-    _default_to_fused_or_foreach as _default_to_fused_or_foreach,
-)
-from twofold.optim.step_functions import (
-    _device_dtype_check_for_fused as _device_dtype_check_for_fused,
-)
-from twofold.optim.step_functions import (
-    _differentiable_doc as _differentiable_doc,
-)
-from twofold.optim.step_functions import (
-    _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported,
-)
-from twofold.optim.step_functions import (
-    _foreach_doc as _foreach_doc,
-)
-from twofold.optim.step_functions import (
-    _fused_doc as _fused_doc,
-)
-from twofold.optim.step_functions import (
-    _get_capturable_supported_devices as _get_capturable_supported_devices,
-)
-from twofold.optim.step_functions import (
-    _get_scalar_dtype as _get_scalar_dtype,
-)
-from twofold.optim.step_functions import (
-    _get_value as _get_value,
-)
-from twofold.optim.step_functions import (
-    _maximize_doc as _maximize_doc,
-)
-from twofold.optim.step_functions import (
-    _params_doc as _params_doc,
-)
-from twofold.optim.step_functions import (
-    _stack_if_compiling as _stack_if_compiling,
-)
-from twofold.optim.step_functions import (
-    _to_scalar as _to_scalar,
-)
-from twofold.optim.step_functions import (
-    _use_grad_for_differentiable as _use_grad_for_differentiable,
-)
-from twofold.optim.step_functions import (
-    _view_as_real as _view_as_real,
+from twofold.optim.step_functions import (  # what optimizers of other packages import from here
+    _capturable_doc,  # noqa: F401
+    _default_to_fused_or_foreach,  # noqa: F401
+    _device_dtype_check_for_fused,  # noqa: F401
+    _differentiable_doc,  # noqa: F401
+    _disable_dynamo_if_unsupported,  # noqa: F401
+    _foreach_doc,  # noqa: F401
+    _fused_doc,  # noqa: F401
+    _get_capturable_supported_devices,  # noqa: F401
+    _get_scalar_dtype,  # noqa: F401
+    _get_value,  # noqa: F401
+    _maximize_doc,  # noqa: F401
+    _params_doc,  # noqa: F401
+    _stack_if_compiling,  # noqa: F401
+    _to_scalar,  # noqa: F401
+    _use_grad_for_differentiable,  # noqa: F401
+    _view_as_real,  # noqa: F401
 )
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
