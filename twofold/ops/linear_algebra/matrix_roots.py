@@ -33,12 +33,14 @@ def _shift(a: Any, step: int) -> Any:
 def _schur(a: Any) -> tuple[Any, Any]:
     """Upper triangular T and unitary Q with ``a = Q T Q^H``, by the QR algorithm with shifts.
 
-    Source: Golub & Van Loan, Matrix Computations (2013), section 7.3.
+    It begins with an orthonormal basis of the eigenvectors, with which T is triangular unless some of them are nearly
+    parallel. Source: Golub & Van Loan, Matrix Computations (2013), sections 7.1.3 and 7.3.
     """
-    size = len(a)
-    t, q = numpy.array(a), numpy.eye(size, dtype=a.dtype)
+    _, vectors = numpy.linalg.eig(a)
+    q, _ = numpy.linalg.qr(vectors)
+    t = q.conj().T @ a @ q
     small = numpy.finfo(a.dtype).eps * numpy.linalg.norm(a)
-    last, step = size - 1, 0
+    last, step = len(a) - 1, 0
     while last > 0 and step < _STEPS:
         if abs(t[last, :last]).max() <= small:
             t[last, :last] = 0
