@@ -24,6 +24,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
@@ -78,12 +79,11 @@ def positions(location: int) -> list[Position]:
 
 
 def _position(code: CodeType, offset: int) -> Position:
-    known = (
-        list(code.co_positions())[offset // 2 :]
-        if hasattr(code, "co_positions")
-        else [(offset, None, None, None)]
-    )
-    found, end_line, column, end_column = known[0] if known else (None, None, None, None)
+    nothing = (None, None, None, None)
+    if hasattr(code, "co_positions"):
+        found, end_line, column, end_column = next(islice(code.co_positions(), offset // 2, None), nothing)
+    else:
+        found, end_line, column, end_column = (offset, *nothing[1:])
     line = found or code.co_firstlineno
     if end_line is None or column is None or end_column is None:
         text = linecache.getline(code.co_filename, line).rstrip().encode()
@@ -222,10 +222,18 @@ def appended(first: TracebackType | None, then: TracebackType | None) -> Traceba
     return first
 
 
+_module_of: dict[str, str] = {}
+"""By file: the name of the module that it became."""
+
+
 def globals_of(file: str) -> dict[str, Any]:
     """The names of the module that a file became; a dictionary of its own where there is none."""
-    for module in list(sys.modules.values()):
+    module = sys.modules.get(_module_of.get(file, ""))
+    if getattr(module, "__file__", None) == file:
+        return vars(module)
+    for name, module in list(sys.modules.items()):
         if getattr(module, "__file__", None) == file:
+            _module_of[file] = name
             return vars(module)
     return {"__name__": "unknown", "__file__": file}
 
