@@ -49,7 +49,7 @@ def collects_often(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_finalisers_run_what_is_recorded_for_the_debugger() -> None:
     arguments = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     usual, before = value_of(beam_dict(*arguments)), Collected.finalised
-    for _ in range(5):
+    for _ in range(2):
         recorder = stepped(beam_dict, debug.run, beam_dict, *arguments)
         assert value_of(recorder.result) == usual
     assert Collected.finalised > before
