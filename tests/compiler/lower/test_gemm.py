@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import mmap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -226,6 +227,50 @@ def test_any_strides() -> None:
     a, b = random_matrix((40, 60), dtype, 1), random_matrix((60, 140), dtype, 2)
     for left, right in ((a[::2, ::3], b[::3, ::2]), (a[::-1, :20], b[:20, ::-1]), (a[:, 20::-1], b[20::-1])):
         check(left, right, False, dtype, reference(left, right, dtype))
+
+
+def before_a_guard(values: numpy.ndarray, apart: int) -> numpy.ndarray:
+    """The same rows, ``apart`` elements from each other, the last one ending where memory may not be read."""
+    rows, columns = values.shape
+    size = ((rows - 1) * apart + columns) * values.itemsize
+    end = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, end + mmap.PAGESIZE)
+    first = numpy.frombuffer(memory, numpy.uint8).ctypes.data
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(first + end), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    flat = numpy.frombuffer(memory, values.dtype, size // values.itemsize, end - size)
+    found = numpy.lib.stride_tricks.as_strided(
+        flat, values.shape, (apart * values.itemsize, values.itemsize), writeable=True
+    )
+    found[:] = values
+    return found
+
+
+@pytest.mark.parametrize("vector_bits", [256, 512])
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
+def test_nothing_behind_an_operand_is_read(dtype: DType, vector_bits: int) -> None:
+    for (m, n, k), gap in itertools.product(
+        [(1, 200, 70), (3, 37, 300), (7, 3, 40), (30, 130, 9), (2, 9, 1)], (0, 1, 5)
+    ):
+        a, b = random_matrix((m, k), dtype, m), random_matrix((k, n), dtype, n)
+        check(
+            before_a_guard(a, k + gap),
+            before_a_guard(b, n + gap),
+            False,
+            dtype,
+            reference(a, b, dtype),
+            (1.0,),
+            vector_bits,
+        )
+
+
+@pytest.mark.parametrize("vector_bits", [256, 512])
+def test_rows_of_the_right_operand_that_overlap_or_go_back(vector_bits: int) -> None:
+    dtype = dtypes.float32
+    a, flat = random_matrix((5, 40), dtype, 1), random_matrix((1, 400), dtype, 2)[0]
+    for apart, first in ((0, 0), (1, 0), (3, 0), (-3, 130), (-60, 345)):
+        b = numpy.lib.stride_tricks.as_strided(flat[first:], (5 if apart == -60 else 40, 37), (4 * apart, 4))
+        left = numpy.ascontiguousarray(a[:, : len(b)])
+        check(left, b, False, dtype, reference(left, b, dtype), (0.5,), vector_bits)
 
 
 def test_batch_of_equal_right_operands_becomes_rows() -> None:

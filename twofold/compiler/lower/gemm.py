@@ -204,8 +204,8 @@ def tall_tile(columns: int, vector_bits: int, size: int) -> Tile:
 
 def _panel_width(tile: Tile, columns: int) -> int:
     """How wide the panels of so many columns are: only one that stands alone need not be as wide as the tile."""
-    narrow = tile.narrow and not is_symbolic(columns) and columns < tile.width
-    return up(columns, LANES) if narrow else tile.width
+    alone = not is_symbolic(columns) and columns < tile.width
+    return up(columns, LANES) if alone else tile.width
 
 
 def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
@@ -250,9 +250,8 @@ def _packing(elements: int, way: str, size: int) -> float:
 @lru_cache
 def _last_panel(tile: Tile) -> tuple[int, ...]:
     """Time of the last columns in twentieths of that of a whole panel, by their number below a panel's."""
-    whole = 0 if tile.narrow else 20
     vectors = (-(-columns // tile.lanes) for columns in range(tile.width))
-    return tuple(min(20, whole or v * 20 // tile.vectors + 3) if v else 0 for v in vectors)
+    return tuple(min(20, v * 20 // tile.vectors + 3) if v else 0 for v in vectors)
 
 
 def _is_panel(seen: MatmulProblem, tile: Tile) -> bool:

@@ -26,7 +26,7 @@ MAX_RUN = 16
 """The same of the widest tiles, which meet few rows."""
 
 _COPY_ELEMENTS = 8192
-"""Room on the stack for a part of a ragged panel."""
+"""Room on the stack for the last steps of a ragged panel."""
 
 _UNROLLED_INSTRUCTIONS = 128
 """Most instructions of an epilogue for a row of a panel that stand side by side."""
@@ -243,8 +243,8 @@ class _Panel(NamedTuple):
     columns: Val
     ragged: Val
     """Whether its columns are no whole vectors."""
-    copies: Val
-    """Whether the right operand is copied first, as it is read where it lies and ragged."""
+    overruns: Val
+    """Whether its last vector is read past the last column, as it is ragged and the right operand not packed."""
     sums: Val
     target: Val
     """The result itself, or ``sums``."""
@@ -258,6 +258,7 @@ class _Tiled:
     row: Val
     rows: Val
     first: Val
+    last_steps: Val
 
     def __init__(self, kernel: TiledKernel, epilogue: Epilogue | None) -> None:
         self.kernel = kernel
@@ -307,8 +308,11 @@ class _Tiled:
                 self._begin(self._panel(panel))
         # a contraction over nothing still takes one iteration, which stores zeros
         steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
-        copies = self._panel(b.sub(end, 1)).copies  # only the last one may be ragged
-        block_k = b.choose(copies, b.smaller(p["block_k"], _COPY_ELEMENTS // self.width), p["block_k"])
+        # only the last one may be ragged
+        self.last_steps = b.choose(self._panel(b.sub(end, 1)).overruns, self._overrunning_steps(), b.index(0))
+        most = b.index(_COPY_ELEMENTS // self.width)
+        fits = b.cmp("le", self.last_steps, most)
+        block_k = b.choose(fits, p["block_k"], b.smaller(p["block_k"], most))
         with b.loop(0, steps, block_k) as k:
             count = b.smaller(block_k, b.sub(p["k"], k))
             a_chunk = b.offset(a, b.mul(k, p["a_k"]), dtype)
@@ -323,32 +327,54 @@ class _Tiled:
         column = b.mul(panel, self.width)
         columns = b.smaller(self.width, b.sub(p["n"], column))
         # whole vectors are read and written where they lie
-        past = b.and_(columns, tile.lanes - 1) if tile.narrow else b.sub(columns, self.width)
-        ragged = b.cmp("ne", past, 0)
-        copies = b.and_(ragged, b.cmp("ne", p["b_direct"], 0))
+        ragged = b.cmp("ne", b.and_(columns, tile.lanes - 1), 0)
+        overruns = b.and_(ragged, b.cmp("ne", p["b_direct"], 0))
         sums = b.offset(self.sums, b.mul(b.sub(panel, self.first), self.room), dtype)
         target, step = sums, b.index(self.width)
         if self.direct:
             start = b.add(b.mul(self.batch, p["c_batch"]), b.add(b.mul(self.row, p["c_row"]), column))
             target = b.choose(ragged, target, b.offset(self.c, start, dtype))
             step = b.choose(ragged, step, p["c_row"])
-        return _Panel(panel, column, columns, ragged, copies, sums, target, step)
+        return _Panel(panel, column, columns, ragged, overruns, sums, target, step)
+
+    def _overrunning_steps(self) -> Val:
+        """How many of the last steps would read behind the right operand in a ragged panel.
+
+        Earlier ones read elements of a later step there, which no sum that is kept depends on. What checks that results
+        are finite looks at all sums, so then it is all steps.
+        """
+        b, p = self.b, self.p
+        if self.notes:
+            return p["k"]
+        missing = b.and_(b.sub(0, p["n"]), self.kernel.tile.lanes - 1)
+        apart = b.larger(p["b_k"], 1)
+        last, _ = b.split(b.add(missing, b.sub(apart, 1)), apart)
+        return b.choose(b.cmp("gt", p["b_k"], 0), last, p["k"])
 
     def _add(self, panel: _Panel, k: Val, count: Val, a_chunk: Val) -> None:
         """``count`` steps of the contracted index, from ``k`` on."""
         b, p, dtype = self.b, self.p, self.kernel.compute
         start = b.add(b.mul(self.batch, p["b_batch"]), b.mul(panel.number, p["b_panel"]))
         chunk = b.offset(b.offset(self.right, start, dtype), b.mul(k, p["b_k"]), dtype)
-        with b.if_(panel.copies):
-            self._copy(chunk, count, panel.columns)
-        chunk = b.choose(panel.copies, self.panel_copy, chunk)
-        b_k = b.choose(panel.copies, b.index(self.width), p["b_k"])
-        size = dtype.itemsize
-        left = (a_chunk, b.mul(p["a_row"], size), b.mul(p["a_k"], size))
+        inside = b.smaller(count, b.larger(b.sub(b.sub(p["k"], self.last_steps), k), 0))
+        inside = b.choose(panel.overruns, inside, count)
         resume = b.cmp("ge" if self.kernel.accumulates else "gt", k, 0)
-        right = chunk, b.mul(b_k, size), count
+        self._call(panel, a_chunk, (chunk, p["b_k"], inside), resume)
+        rest = b.sub(count, inside)
+        with b.if_(b.cmp("gt", rest, 0)):
+            self._copy(b.offset(chunk, b.mul(inside, p["b_k"]), dtype), rest, panel.columns)
+            a_rest = b.offset(a_chunk, b.mul(inside, p["a_k"]), dtype)
+            right = self.panel_copy, b.index(self.width), rest
+            self._call(panel, a_rest, right, b.cmp("ge", k, 0))
+
+    def _call(self, panel: _Panel, a: Val, right: tuple[Val, Val, Val], resume: Val) -> None:
+        """Call the tiles; ``right`` is the right operand, how far apart its steps lie, and their number."""
+        b, p, dtype = self.b, self.p, self.kernel.compute
+        size, (chunk, b_k, count) = dtype.itemsize, right
+        left = a, b.mul(p["a_row"], size), b.mul(p["a_k"], size)
         sums = panel.target, b.mul(panel.step, size), resume, self.rows, panel.columns
-        b.call_rows(*left, *right, *sums, *([b.magnitudes(dtype)] if self.notes else []))
+        notes = [b.magnitudes(dtype)] if self.notes else []
+        b.call_rows(*left, chunk, b.mul(b_k, size), count, *sums, *notes)
 
     def _finish_panel(self, panel: _Panel) -> None:
         finish = self._finish_flipped if self.kernel.flipped else self._finish
@@ -375,8 +401,7 @@ class _Tiled:
     def _copy(self, chunk: Val, count: Val, columns: Val) -> None:
         """Copy the rows of a panel that reaches over the last column, with zeros up to what a tile reads."""
         b, dtype = self.b, self.kernel.compute
-        end = columns if self.kernel.tile.narrow else b.index(self.width)
-        with b.loop(0, end, LANES) as v:
+        with b.loop(0, columns, LANES) as v:
             mask = b.lane_mask(b.sub(columns, v))
             with b.loop(0, count) as k:
                 values = b.load(chunk, b.add(b.mul(k, self.p["b_k"]), v), dtype, LANES, mask)

@@ -30,9 +30,9 @@ class Tile:
 
     @property
     def narrow(self) -> tuple[Tile, ...]:
-        """The tiles for columns that fill fewer vectors, narrowest first; none where rows are few."""
-        rows = min(self.height, 8) if self.vectors == 2 else 8
-        return tuple(Tile(rows, v, self.lanes) for v in range(1, self.vectors)) if self.height > 3 else ()
+        """The tiles for columns that fill fewer vectors, narrowest first."""
+        rows = min(self.height, 8) if self.vectors == 2 or self.height < 4 else 8
+        return tuple(Tile(rows, v, self.lanes) for v in range(1, self.vectors))
 
 
 TALL = {512: {4: Tile(6, 4, 16), 8: Tile(6, 4, 8)}, 256: {4: Tile(6, 2, 8), 8: Tile(2, 4, 4)}}
