@@ -272,3 +272,15 @@ def test_no_gradient_passes_strides_of_a_detached_view():
     with torch.no_grad():
         part = root[1:]
     assert not part.as_strided((2,), (1,)).requires_grad
+
+
+@pytest.mark.parametrize("equation", ["ijk->kji", "ijk", "...j->j...", "iij->ji", "...ii->i..."])
+def test_a_sum_over_nothing_of_one_operand_is_a_view(equation: str) -> None:
+    values = numpy.arange(12.0).reshape((2, 2, 3) if "iij" in equation else (3, 2, 2))
+    x = torch.tensor(values)
+    y = torch.einsum(equation, x)
+    expected = numpy.einsum(equation, values)  # a view, too
+    assert y.stride() == tuple(step // 8 for step in expected.strides) and y.data_ptr() == x.data_ptr()
+    y.mul_(2)
+    expected[...] *= 2
+    numpy.testing.assert_array_equal(x.numpy(), values)

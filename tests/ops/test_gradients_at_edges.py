@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy
 import pytest
@@ -39,3 +40,28 @@ def test_the_angle_of_the_origin_has_derivatives_of_zero() -> None:
     torch.atan2(y, x).sum().backward()
     numpy.testing.assert_allclose(y.grad.numpy(), [0.0, 0.0, 4 / 25], rtol=1e-6)
     numpy.testing.assert_allclose(x.grad.numpy(), [0.0, 0.0, -3 / 25], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "limited",
+    [
+        lambda x: x.clamp(-1, 1),
+        lambda x: x.clamp(min=-1),
+        lambda x: x.clamp(max=1),
+        lambda x: torch.clamp(x, torch.tensor([-1.0, NAN, -1.0]), torch.tensor([1.0, 1.0, 1.0])),
+    ],
+)
+def test_no_gradient_passes_a_limit_at_nan(limited: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    x = torch.tensor([NAN, 0.5, 0.5], requires_grad=True)
+    y = limited(x)
+    y.sum().backward()
+    assert math.isnan(y[0].item())
+    assert x.grad.tolist() == [0.0, 0.0 if math.isnan(y[1].item()) else 1.0, 1.0]
+
+
+def test_the_sign_of_nan_is_zero_and_so_is_the_slope_of_its_magnitude() -> None:
+    x = torch.tensor([NAN, -2.0, -0.0], requires_grad=True)
+    torch.abs(x).sum().backward()
+    assert torch.sign(x).tolist() == x.grad.tolist() == [0.0, -1.0, 0.0]
+    found = torch.array_api.sign(x.detach()).tolist()
+    assert math.isnan(found[0]) and found[1:] == [-1.0, 0.0], "the array API standard keeps NaN"

@@ -303,8 +303,9 @@ def round(x: Tensor, /) -> Tensor:
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """1, 0 or -1 by the sign of ``x``."""
-    return functions.sign(x)
+    """1, 0 or -1 by the sign of ``x``; NaN stays, unlike in ``twofold.sign``."""
+    found = functions.sign(x)
+    return functions.where(functions.isnan(x), x, found) if x.dtype.is_floating_point else found
 
 
 def signbit(x: Tensor, /) -> Tensor:

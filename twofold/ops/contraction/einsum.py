@@ -71,6 +71,22 @@ def parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     return full, result
 
 
+def reordered(equation: str, x: Any) -> Any:
+    """The view of ``x`` that has its axes in another order, or diagonals of it; None where elements are computed."""
+    (term,), result = parse(equation, [x.ndim])
+    if set(term) != set(result):
+        return None
+    for letter in result:
+        while term.count(letter) > 1:
+            first = term.index(letter)
+            second = term.index(letter, first + 1)
+            if x.shape[first] != x.shape[second]:
+                return None
+            x = ops.diagonal(x, 0, first, second)
+            term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
+    return ops.permute(x, tuple(term.index(letter) for letter in result))
+
+
 def contract(equation: str, operands: Sequence[Node]) -> Node:
     """The value of ``equation``, two operands at a time from the left."""
     labels, result = parse(equation, [x.ndim for x in operands])

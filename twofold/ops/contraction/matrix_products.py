@@ -29,7 +29,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.building_blocks import rounded_once
-from twofold.ops.contraction.einsum import contract, with_equation
+from twofold.ops.contraction.einsum import contract, reordered, with_equation
 from twofold.ops.docstrings import shown
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.examples import example
@@ -440,7 +440,8 @@ class einsum:
     """Einstein summation: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
     Operands are contracted two at a time from the left; ``...`` stands for axes that broadcast. In place of the
-    equation, each operand may be followed by the numbers of its axes, the last by those of the result.
+    equation, each operand may be followed by the numbers of its axes, the last by those of the result. What only
+    reorders the axes of one operand, or takes diagonals of it, is a view.
 
     >>> import twofold as torch
     >>> a, b = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[5, 6], [7, 8]])
@@ -459,7 +460,9 @@ class einsum:
         if not isinstance(equation, str):
             equation, operands = with_equation((equation, *operands))
         given = operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands
-        return apply("einsum", *given, attrs=(equation.replace(" ", ""),))
+        equation = equation.replace(" ", "")
+        view = reordered(equation, given[0]) if len(given) == 1 else None
+        return apply("einsum", *given, attrs=(equation,)) if view is None else view
 
     compute = lambda *values: contract(values[-1], values[:-1])
     reference = lambda *values: numpy.einsum(values[-1], *values[:-1])

@@ -414,7 +414,7 @@ class abs_:
 
 @elementwise
 class sign:
-    """1, 0 or -1 by the sign of ``input``; NaN stays. Of a complex number ``z / |z|``.
+    """1, 0 or -1 by the sign of ``input``, 0 at NaN. Of a complex number ``z / |z|``.
 
     >>> import twofold as torch
     >>> torch.sign(torch.tensor([2.5, 0.0, -3.0]))
@@ -428,14 +428,16 @@ class sign:
     lower = lambda b, x: (
         x if x.dtype.kind == "b" else b.select(b.cmp("gt", x, 0), b.const(1, x.dtype), _negative_sign(b, x))
     )
-    reference = lambda x: x if x.dtype.kind == "b" else numpy.sign(x)
+    reference = lambda x: x if x.dtype.kind == "b" else _reference_sign(x)
+
+
+def _reference_sign(x: Any) -> Any:
+    return numpy.where(numpy.isnan(x), 0, numpy.sign(x)) if x.dtype.kind == "f" else numpy.sign(x)
 
 
 def _negative_sign(b: Any, x: Any) -> Any:
-    if x.dtype.kind == "u":
-        return x
-    below = b.select(b.cmp("lt", x, 0), b.const(-1, x.dtype), x)
-    return b.select(b.cmp("eq", x, 0), b.const(0, x.dtype), below)
+    zero = b.const(0, x.dtype)
+    return zero if x.dtype.kind == "u" else b.select(b.cmp("lt", x, 0), b.const(-1, x.dtype), zero)
 
 
 @elementwise

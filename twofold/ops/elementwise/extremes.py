@@ -110,7 +110,7 @@ class fmin:
 
 @elementwise
 class clamp:
-    """``input`` limited to [``min``, ``max``]; inside, the limits included, the gradient passes.
+    """``input`` limited to [``min``, ``max``]; inside, the limits included, the gradient passes, at NaN it does not.
 
     Limits are numbers or tensors. Raises ArgumentError where neither is given.
 
@@ -129,7 +129,7 @@ class clamp:
     arity = 3
     checks_numbers = True
     vjp = lambda ct, y, x, low, high: (
-        ops.where(ops.logical_or(x < low, x > high), 0, ct),
+        ops.where(ops.logical_and(x >= low, x <= high), ct, 0),
         ops.where(ops.logical_and(x < low, low < high), ct, 0),
         ops.where(ops.logical_or(x > high, low > high), ct, 0),
     )
@@ -161,7 +161,7 @@ class clamp_min:
     signature = "input, min"
     arity = 2
     checks_numbers = True
-    vjp = lambda ct, y, x, low: (ops.where(x < low, 0, ct), ops.where(x < low, ct, 0))
+    vjp = lambda ct, y, x, low: (ops.where(x >= low, ct, 0), ops.where(x < low, ct, 0))
     lower = lambda b, x, low: b.maximum(x, low)
     reference = numpy.maximum
 
@@ -183,7 +183,7 @@ class clamp_max:
     signature = "input, max"
     arity = 2
     checks_numbers = True
-    vjp = lambda ct, y, x, high: (ops.where(x > high, 0, ct), ops.where(x > high, ct, 0))
+    vjp = lambda ct, y, x, high: (ops.where(x <= high, ct, 0), ops.where(x > high, ct, 0))
     lower = lambda b, x, high: b.minimum(x, high)
     reference = numpy.minimum
 
