@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """Each collection of garbage would go through the tests themselves, of which there are millions of objects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

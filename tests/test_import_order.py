@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -144,12 +145,6 @@ LATE_IMPORTS = {
 FILES = sorted(ROOT.rglob("*.py"))
 
 
-@functools.cache
-def tree(path: Path) -> ast.AST:
-    """The parsed file."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def part_of(path: Path) -> str:
     return ranked(path.relative_to(ROOT).with_suffix("").parts)
 
@@ -160,12 +155,10 @@ def ranked(parts: Sequence[str]) -> str:
     return inner if inner in RANK else parts[0]
 
 
-def imported_modules(node: ast.AST, path: Path) -> list[str]:
+def imported_modules(node: ast.Import | ast.ImportFrom, path: Path) -> list[str]:
     """Full names of the modules that an import statement names, relative ones resolved."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if not isinstance(node, ast.ImportFrom):
-        return []
     module = node.module or ""
     if node.level:
         package = ["twofold", *path.relative_to(ROOT).parent.parts]
@@ -176,18 +169,41 @@ def imported_modules(node: ast.AST, path: Path) -> list[str]:
     return [module]
 
 
-def imported_parts(node: ast.AST, path: Path) -> list[str]:
-    names = [module.split(".") for module in imported_modules(node, path)]
-    return [ranked(name[1:]) if len(name) > 1 else "" for name in names if name[0] == "twofold"]
+class Imported(NamedTuple):
+    """A module that a statement imports, and whether the statement is in a function."""
+
+    line: int
+    module: str
+    is_late: bool
+
+    @property
+    def part(self) -> str | None:
+        first, *rest = self.module.split(".")
+        return None if first != "twofold" else ranked(rest) if rest else ""
+
+
+def statements(parent: ast.AST, is_late: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """All statements below one, and whether they are in a function; expressions have none."""
+    is_late = is_late or isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef))
+    for _, value in ast.iter_fields(parent):
+        for node in value if isinstance(value, list) else ():
+            if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case)):
+                yield node, is_late
+                yield from statements(node, is_late)
 
 
 @functools.cache
-def imports_of(path: Path) -> list[tuple[Path, int, str]]:
-    return [(path, node.lineno, part) for node in ast.walk(tree(path)) for part in imported_parts(node, path)]
+def imports_of(path: Path) -> list[Imported]:
+    return [
+        Imported(node.lineno, module, is_late)
+        for node, is_late in statements(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for module in imported_modules(node, path)
+    ]
 
 
 def imports_of_the_package() -> list[tuple[Path, int, str]]:
-    return [found for path in FILES for found in imports_of(path)]
+    return [(path, one.line, one.part) for path in FILES for one in imports_of(path) if one.part is not None]
 
 
 def test_there_is_something_to_check() -> None:
@@ -229,17 +245,12 @@ def test_equals_do_not_import_in_a_circle(parts: set[str]) -> None:
 
 
 def late_imports(path: Path) -> list[str]:
-    found = []
-    for function in ast.walk(tree(path)):
-        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            continue
-        for node in ast.walk(function):
-            for module in imported_modules(node, path):
-                if (path.relative_to(ROOT).as_posix(), module) not in LATE_IMPORTS:
-                    found.append(
-                        f"{path.relative_to(ROOT.parent)}:{node.lineno} imports {module} in a function"
-                    )
-    return found
+    file = path.relative_to(ROOT)
+    return [
+        f"{path.relative_to(ROOT.parent)}:{one.line} imports {one.module} in a function"
+        for one in imports_of(path)
+        if one.is_late and (file.as_posix(), one.module) not in LATE_IMPORTS
+    ]
 
 
 def test_imports_stand_at_the_top_of_their_file() -> None:

@@ -253,7 +253,6 @@ def at_collection(number: int, action: Callable[[], Any]) -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.callbacks.remove(collected)
-        gc.unfreeze()
 
 
 def test_a_gradient_is_taken_away_while_another_one_is_added_to_it() -> None:
