@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from twofold.dtypes import finfo, float32, float64, int64
+from twofold.dtypes import DType, finfo, float32, float64, int64
 from twofold.errors import ShapeError
 from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
@@ -140,13 +140,18 @@ def random_uniform(
 ) -> Any:
     """Numbers distributed evenly over [minval, maxval); for an integer dtype ``maxval`` must be given."""
     wanted = as_dtype(dtype)
-    if wanted.kind != "f":
+    limits = _limits("random_uniform", minval, maxval, wanted)
+    return (_uniform if wanted.kind == "f" else _integers)(shape, *limits, wanted, seed, name)
+
+
+def _limits(name: str, minval: Any, maxval: Any, dtype: DType) -> tuple[Any, Any]:
+    """Both ends of the range of even numbers."""
+    if dtype.kind != "f":
         if maxval is None:
-            raise ValueError("random_uniform: an integer dtype needs maxval. Give it.")
-        return _integers(shape, minval, maxval, wanted, seed, name)
+            raise ValueError(f"{name}: an integer dtype needs maxval. Give it.")
+        return minval, maxval
     low = float(minval) if isinstance(minval, int) else minval
-    high = 1.0 if maxval is None else float(maxval) if isinstance(maxval, int) else maxval
-    return _uniform(shape, low, high, wanted, seed, name)
+    return low, 1.0 if maxval is None else float(maxval) if isinstance(maxval, int) else maxval
 
 
 @_sampler("truncated_normal")
@@ -226,6 +231,93 @@ def random_gamma(
     wanted = as_dtype(dtype)
     rate = convert_to_tensor(1.0 if beta is None else beta, wanted)
     return _gammas(shape, convert_to_tensor(alpha, wanted), rate, wanted, next_key(seed), name=name)
+
+
+def _key_of(seed: Any) -> Any:
+    """The key of a stream that two integers alone decide."""
+    if tuple(seed.shape) != (2,):
+        raise ShapeError(f"a seed of shape {tuple(seed.shape)}", "Give two integers.")
+    factors = [0x9E3779B97F4A7C15 - (1 << 64), 0xBF58476D1CE4E5B9 - (1 << 64)]
+    first, second = (ops.multiply(ops.select(ops.cast(seed, int64), 0, k), n) for k, n in enumerate(factors))
+    return ops.bitwise_and(ops.add(ops.add(first, second), 1), _MASK)
+
+
+@operation("StatelessRandomNormal", default="stateless_random_normal")
+@example(
+    "x = [tf.random.stateless_normal([2], [1, 2]) for _ in range(2)]", "tf.equal(x[0], x[1])", "[ True  True]"
+)
+def stateless_normal(
+    shape: Number, seed: Alone, mean: Any = 0.0, stddev: Any = 1.0, dtype: Dtype = float32
+) -> Any:
+    """``tf.random_normal`` whose numbers two integers ``seed`` decide: the same in each run, session and graph."""
+    return apply("random_normal", _key_of(seed), 0, mean, stddev, attrs=(_lengths(shape), dtype))
+
+
+@operation("StatelessTruncatedNormal", default="stateless_truncated_normal")
+@example("tf.reduce_all(tf.abs(tf.random.stateless_truncated_normal([100], [1, 2])) <= 2.0)", "True")
+def stateless_truncated_normal(
+    shape: Number, seed: Alone, mean: Any = 0.0, stddev: Any = 1.0, dtype: Dtype = float32
+) -> Any:
+    """``tf.truncated_normal`` whose numbers two integers ``seed`` decide."""
+    value = distributions.sample("truncated_normal", _key_of(seed), 0, _lengths(shape), dtype, -2.0, 2.0)
+    return ops.add(ops.multiply(value, stddev), mean)
+
+
+def _stateless_even(name: str) -> Callable[..., Any]:
+    def body(shape: Number, seed: Alone, minval: Any, maxval: Any, dtype: Dtype) -> Any:
+        return apply(name, _key_of(seed), 0, minval, maxval, attrs=(_lengths(shape), dtype))
+
+    return body
+
+
+_STATELESS = "stateless_random_uniform"
+_stateless_uniform = operation("StatelessRandomUniform", default=_STATELESS)(
+    _stateless_even("random_uniform")
+)
+_stateless_integers = operation("StatelessRandomUniformInt", default=_STATELESS)(
+    _stateless_even("random_integers")
+)
+
+
+@example("tf.reduce_all(tf.random.stateless_uniform([100], [1, 2], 0, 7, tf.int32) < 7)", "True")
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Any:
+    """``tf.random_uniform`` whose numbers two integers ``seed`` decide."""
+    wanted = as_dtype(dtype)
+    limits = _limits("stateless_uniform", minval, maxval, wanted)
+    return (_stateless_uniform if wanted.kind == "f" else _stateless_integers)(
+        shape, seed, *limits, wanted, name=name
+    )
+
+
+@operation("StatelessMultinomial", default="stateless_multinomial/StatelessMultinomial")
+@example("print(tf.random.stateless_multinomial([[0.0, 0.0]], 5, [1, 2]).shape)", "(1, 5)")
+def stateless_multinomial(
+    logits: Alone, num_samples: Number, seed: Alone, output_dtype: Dtype = int64
+) -> Any:
+    """``tf.multinomial`` whose numbers two integers ``seed`` decide."""
+    weights = ops.softmax(ops.cast(logits, float64), -1)
+    return ops.cast(
+        distributions.sample_choice(weights, _key_of(seed), 0, int(num_samples), True), output_dtype
+    )
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+) -> Any:
+    """``tf.random.stateless_multinomial``.
+
+    >>> import twofold.static as tf
+    >>> print(tf.random.stateless_categorical(tf.zeros([2, 3]), 4, [1, 2]).shape)
+    (2, 4)
+    """
+    return stateless_multinomial(logits, num_samples, seed, dtype, name=name)
 
 
 poisson, gamma = random_poisson, random_gamma

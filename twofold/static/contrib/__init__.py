@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         rnn,
         seq2seq,
         slim,
+        stateless,
         staging,
         tensorboard,
         tpu,
