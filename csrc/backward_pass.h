@@ -24,7 +24,7 @@ struct Origin {
 // A term of a cotangent in terms of values of the open trace: the product of the rows of two values, rows (right) that are
 // added at an index (left), rows that are summed (right, or computed by the gradient), or one value (right).
 struct Term {
-  SignatureRef call;  // the call that is differentiated
+  OpInstanceRef call;  // the call that is differentiated
   uint32_t input = 0;
   const Gradient* gradient = nullptr;  // lives as long as the call; null of one value
   Ref left = kNoRef, right = kNoRef;
@@ -140,13 +140,13 @@ class BackwardPass {
   };
 
   // Whether the trace to which the references of the pass belong is still open; false with an error set if it was run, as a
-  // debugger can do in the Python that makes signatures and gradients.
+  // debugger can do in the Python that makes op instances and gradients.
   bool is_open(uint64_t stamp) const {
     if (recorder_.stamp() == stamp) return true;
     PyErr_SetString(PyExc_RuntimeError, "backward: a value was read inside of the library while gradients were recorded. Read it after the pass.");
     return false;
   }
-  // The signature or gradients that `find` finds, or Python makes; null with an error set.
+  // The op instance or gradients that `find` finds, or Python makes; null with an error set.
   template <class Find>
   auto found(Find find) const {
     const uint64_t stamp = recorder_.stamp();
@@ -231,7 +231,7 @@ class BackwardPass {
   bool call_with(Operation* operation, Attributes* attributes, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
   bool add(Ref* sum, Ref term, const Origin& origin);
   bool copy(Ref ref, Ref* out, bool flow);
-  bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
+  bool record(OpInstance* instance, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
   Origin origin_of(const Scope& scope, Ref ref) const;
   bool requires_grad(Ref ref) const;
   bool has_gradient(const Scope& scope, Ref ref) const;

@@ -51,7 +51,7 @@ BadValueSearch::BadValueSearch(const CanonicalTrace& canonical, void* const* inp
   for (size_t i = 0; backward_only && i < trace_.entries.size(); ++i) {
     const Entry& entry = trace_.entries[i];
     const Ref* in = trace_.inputs(entry);
-    const bool is_sum = entry.signature->operation == sum;
+    const bool is_sum = entry.instance->operation == sum;
     const auto made = [&](Ref ref) { return ref >= 0 && of_pass_[static_cast<size_t>(ref)]; };
     of_pass_.push_back(provenance_[i].forward != 0 || (is_sum && std::any_of(in, in + entry.count, made)));
   }
@@ -88,12 +88,12 @@ void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
   for (size_t i = 0; i < count; ++i) {
     if (!needed[i] || values_[i]) continue;
     const Entry& entry = trace_.entries[i];
-    Program* program = program_of(entry.signature);
+    Program* program = program_of(entry.instance);
     if (!program) throw PythonError{};
     pointers.clear();
     for (uint32_t k = 0; k < entry.count; ++k) pointers.push_back(data_of(trace_.inputs(entry)[k]));
     if (std::count(pointers.begin(), pointers.end(), nullptr)) continue;
-    BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
+    BufferRef result(new_buffer(static_cast<size_t>(entry.instance->output->nbytes)));
     void* data = result->data;
     program->run(pointers.data(), &data, interrupts);
     values_[i] = std::move(result);
@@ -167,7 +167,7 @@ const char* BadValueSearch::differentiated(Ref entry) const {
   const uint32_t line = provenance.by_user() ? 0 : provenance.forward;
   for (size_t i = 0; line && i < static_cast<size_t>(entry); ++i) {
     const Provenance other = provenance_[i];
-    if (!other.forward && other.location == line) return trace_.entries[i].signature->operation->name.c_str();
+    if (!other.forward && other.location == line) return trace_.entries[i].instance->operation->name.c_str();
   }
   return nullptr;
 }
@@ -182,12 +182,12 @@ bool BadValueSearch::raise(Ref entry) {
     PyErr_NoMemory();
     return true;
   }
-  ValueRef value(new_value(call.signature->output));
+  ValueRef value(new_value(call.instance->output));
   value->buffer = values_[static_cast<size_t>(entry)];
   value->location = provenance.origin();
   const Owned result(wrap(std::move(value)));
-  const Owned error(result ? PyObject_CallFunction(hooks.bad_value, "OOOO(II)sz", call.signature->operation->python,
-                                                   call.signature->attributes->tuple, operands.object, result.object, provenance.origin(),
+  const Owned error(result ? PyObject_CallFunction(hooks.bad_value, "OOOO(II)sz", call.instance->operation->python,
+                                                   call.instance->attributes->tuple, operands.object, result.object, provenance.origin(),
                                                    provenance.other(), provenance_text(provenance).c_str(),
                                                    differentiated(entry))
                            : nullptr);

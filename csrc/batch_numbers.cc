@@ -20,10 +20,10 @@ class Numbers {
       const Entry& entry = trace_.entries[i];
       const Ref* refs = trace_.inputs(entry);
       for (uint32_t k = 0; k < entry.count; ++k) {
-        if (refs[k] >= 0 || !is_number(static_cast<size_t>(~refs[k])) || entry.signature->traits->movement) continue;
+        if (refs[k] >= 0 || !is_number(static_cast<size_t>(~refs[k])) || entry.instance->traits->movement) continue;
         const Provenance here = provenance[i];
         if (here.origin() != location) line = code_position(location = here.origin());
-        const uint64_t call = reinterpret_cast<uintptr_t>(entry.signature.get()) ^ uint64_t{k} << 57 ^ uint64_t{here.forward != 0} << 63;
+        const uint64_t call = reinterpret_cast<uintptr_t>(entry.instance.get()) ^ uint64_t{k} << 57 ^ uint64_t{here.forward != 0} << 63;
         add_use(static_cast<uint32_t>(~refs[k]), call, uint64_t{line.code} << 32 | line.offset);
       }
     }

@@ -124,7 +124,7 @@ class BatchPlanner {
   };
   Operands operands_of(uint32_t i) const { return {plan_->refs.data() + plan_->first_ref[i], by_->count[i]}; }
 
-  Signature* signature_of(uint32_t i) const { return trace_.entries[i].signature.get(); }
+  OpInstance* op_instance_of(uint32_t i) const { return trace_.entries[i].instance.get(); }
 
   // Identities and slices of an operand are no calls here; the others count as uses of their operands.
   void find_moves() {
@@ -146,12 +146,12 @@ class BatchPlanner {
   }
 
   Role role_of(uint32_t i, const Ref* refs) {
-    const std::optional<Movement>& movement = signature_of(i)->traits->movement;
+    const std::optional<Movement>& movement = op_instance_of(i)->traits->movement;
     if (!movement) return Role::kCall;
     if (movement->joins) return Role::kJoin;
     const uint32_t shown = movement->operands[0];
     if (movement->number >= 0) return refs[movement->number] < 0 ? Role::kPart : Role::kCall;
-    if (signature_of(i)->inputs[shown]->nbytes != signature_of(i)->output->nbytes) return Role::kPart;
+    if (op_instance_of(i)->inputs[shown]->nbytes != op_instance_of(i)->output->nbytes) return Role::kPart;
     by_->same[i] = refs[shown];
     return Role::kSame;
   }
@@ -176,7 +176,7 @@ class BatchPlanner {
       resolve(refs, count);
       by_->depth[i] = 0;
       if (by_->role[i] == Role::kPart) {
-        by_->base[i] = base_of(refs[signature_of(i)->traits->movement->operands[0]]);
+        by_->base[i] = base_of(refs[op_instance_of(i)->traits->movement->operands[0]]);
         if (by_->base[i] >= 0) by_->depth[i] = by_->depth[static_cast<size_t>(by_->base[i])];
       } else if (by_->body[i]) {
         give_body_key(i, refs, count, shares);
@@ -256,20 +256,20 @@ class BatchPlanner {
   }
 
   void give_key(uint32_t i, const Ref* refs, uint32_t count, Shares& shares) {
-    const Signature* signature = signature_of(i);
-    int64_t varying = signature->output->nbytes;
-    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(signature), kWhole);
+    const OpInstance* instance = op_instance_of(i);
+    int64_t varying = instance->output->nbytes;
+    uint32_t share = shares.find(reinterpret_cast<uintptr_t>(instance), kWhole);
     uint32_t shared = 0;
     for (uint32_t k = 0; k < count; ++k) {
-      if (is_shared(refs[k], signature->inputs[k])) {
+      if (is_shared(refs[k], instance->inputs[k])) {
         share = shares.find(share, (uint64_t{k} << 32) | static_cast<uint32_t>(refs[k]));
         ++shared;
       } else {
-        varying += signature->inputs[k]->nbytes;
+        varying += instance->inputs[k]->nbytes;
       }
     }
     by_->depth[i] = depth_above(refs, count);
-    const bool pure = is_pure(signature);
+    const bool pure = is_pure(instance);
     if (shared == count && pure) {
       if (shares.call[share] == kNone) shares.call[share] = i;
       if (shares.call[share] != i) {
@@ -342,7 +342,7 @@ class BatchPlanner {
         const Ref ref = refs[k];
         if (ref < 0 || uses[static_cast<size_t>(ref)] != 1 || by_->stays[static_cast<size_t>(ref)]) continue;
         const auto j = static_cast<uint32_t>(ref);
-        if (by_->body[j] || signature_of(j) != signature_of(i)) continue;
+        if (by_->body[j] || op_instance_of(j) != op_instance_of(i)) continue;
         if (by_->before[j] != kNone && by_->carried[j] != static_cast<int32_t>(k)) continue;
         by_->before[i] = j;
         by_->carried[i] = static_cast<int32_t>(k);
@@ -381,7 +381,7 @@ class BatchPlanner {
   }
 
   // Host functions may have side effects.
-  static bool is_pure(const Signature* signature) { return !signature->program || !signature->program->has_host; }
+  static bool is_pure(const OpInstance* instance) { return !instance->program || !instance->program->has_host; }
 
   uint32_t new_key() {
     keys_.push_back(Key{});
@@ -452,7 +452,7 @@ class BatchPlanner {
 
   void find_part(uint32_t i) {
     const Entry& entry = trace_.entries[i];
-    const Movement& movement = *entry.signature->traits->movement;
+    const Movement& movement = *entry.instance->traits->movement;
     const Ref* refs = plan_->refs.data() + entry.first_ref;
     const Ref source = refs[movement.operands[0]];
     plan_->home[i] = source >= 0 ? plan_->home[static_cast<size_t>(source)] : source;
@@ -478,7 +478,7 @@ class BatchPlanner {
     const auto first = static_cast<uint32_t>(plan_->members.size());
     const Body* body = by_->body[ready[0]];
     plan_->launches.push_back(
-        Launch{trace_.entries[ready[0]].signature, body, first, static_cast<uint32_t>(ready.size()), 0, body ? body->mask() : 0});
+        Launch{trace_.entries[ready[0]].instance, body, first, static_cast<uint32_t>(ready.size()), 0, body ? body->mask() : 0});
     Launch& launch = plan_->launches.back();
     launch.alone = by_->alone[ready[0]];
     if (launch.alone) launch.mask = 0;
@@ -487,11 +487,11 @@ class BatchPlanner {
       const uint32_t i = ready[row];
       plan_->members.push_back(i);
       plan_->home[i] = number;
-      plan_->at[i] = row * trace_.entries[i].signature->output->nbytes;
+      plan_->at[i] = row * trace_.entries[i].instance->output->nbytes;
       for (size_t k = 0; body && k < body->outputs.size(); ++k) {
         const uint32_t result = i + body->outputs[k];
         plan_->home[result] = number;
-        plan_->at[result] = launch.rows() * body->at[k] + row * trace_.entries[result].signature->output->nbytes;
+        plan_->at[result] = launch.rows() * body->at[k] + row * trace_.entries[result].instance->output->nbytes;
       }
     }
   }

@@ -23,7 +23,7 @@ struct LaunchOperand {
 };
 
 struct Launch {
-  Signature* signature;  // owned by the trace; of a body that of its first member
+  OpInstance* instance;  // owned by the trace; of a body that of its first member
   const Body* body;      // owned by the plan; null for calls of one operation
   uint32_t first_member, members;  // see BatchPlan::members
   uint32_t first_operand;
@@ -35,8 +35,8 @@ struct Launch {
   bool is_chain() const { return carried >= 0; }
   // Rows of each result: else a single call of a body runs twice, as its program is for two or more.
   int64_t rows() const { return is_chain() ? 1 : body && members == 1 && !alone ? 2 : members; }
-  int64_t nbytes() const { return rows() * (body ? body->nbytes : signature->output->nbytes); }
-  Type* input(uint32_t position) const { return (body ? body->inputs : signature->inputs)[position]; }
+  int64_t nbytes() const { return rows() * (body ? body->nbytes : instance->output->nbytes); }
+  Type* input(uint32_t position) const { return (body ? body->inputs : instance->inputs)[position]; }
 };
 
 // Numbers of calls that are not batched, by reason: their operands are large, they are host functions, no other call of the

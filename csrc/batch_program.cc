@@ -27,14 +27,14 @@ PyObject* batch_capsule(const BatchFamilyRef& family) {
 // A member as Python reads it.
 PyObject* described(const Member& member) {
   const Owned operands(integer_tuple(member.operands));
-  return operands ? PyTuple_Pack(3, member.signature->operation->python, member.signature->attributes->tuple, operands.object) : nullptr;
+  return operands ? PyTuple_Pack(3, member.instance->operation->python, member.instance->attributes->tuple, operands.object) : nullptr;
 }
 
 std::vector<int64_t> numbers_of(const std::vector<Member>& members, const std::vector<Type*>& inputs) {
   std::vector<int64_t> numbers;
   for (const Type* type : inputs) numbers.insert(numbers.end(), type->shape.begin(), type->shape.end());
   for (const Member& member : members) {
-    const std::vector<int64_t>& own = member.signature->attributes->numbers;
+    const std::vector<int64_t>& own = member.instance->attributes->numbers;
     numbers.insert(numbers.end(), own.begin(), own.end());
   }
   return numbers;
@@ -83,7 +83,7 @@ ProgramRef BatchFamily::program_for(int64_t count) {
     recent_.erase(recent_.begin());
   }
   recent_.emplace_back(count, made);
-  charge_signatures(grown);
+  charge_op_instances(grown);
   return made;
 }
 
@@ -102,7 +102,7 @@ bool BatchFamily::add_plan(PyObject* encoded) {
   asked_ = false;
   auto made = std::make_shared<ProgramTemplate>();
   if (!made->read(encoded)) return false;
-  charge_signatures(static_cast<int64_t>(made->memory()));
+  charge_op_instances(static_cast<int64_t>(made->memory()));
   plans_.add(std::move(made));
   ++batch_counts.plans;
   return true;
@@ -115,19 +115,19 @@ size_t BatchFamily::memory() const {
   return total;
 }
 
-bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRef* out) {
+bool batch_program(OpInstance* instance, uint64_t mask, int64_t count, ProgramRef* out) {
   BatchFamilyRef family;
-  for (const BatchFamilyRef& known : signature->batches) {
+  for (const BatchFamilyRef& known : instance->batches) {
     if (known->mask == mask) family = known;
   }
-  if (!family) signature->batches.push_back(family = std::make_shared<BatchFamily>(mask));
+  if (!family) instance->batches.push_back(family = std::make_shared<BatchFamily>(mask));
   *out = family->program_for(count);
   const BatchFamily::Wanted wanted = *out ? BatchFamily::Wanted::kNothing : family->wanted(count);
   if (wanted == BatchFamily::Wanted::kNothing) return true;
-  std::vector<Ref> operands(signature->inputs.size());
+  std::vector<Ref> operands(instance->inputs.size());
   for (size_t k = 0; k < operands.size(); ++k) operands[k] = ~static_cast<Ref>(k);
-  std::vector<Member> members{{SignatureRef(signature), std::move(operands)}};
-  if (!ask_for_batch(family, wanted, members, {0}, signature->inputs, count)) return false;
+  std::vector<Member> members{{OpInstanceRef(instance), std::move(operands)}};
+  if (!ask_for_batch(family, wanted, members, {0}, instance->inputs, count)) return false;
   *out = family->program_for(count);
   return true;
 }

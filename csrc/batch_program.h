@@ -13,7 +13,7 @@ namespace twofold {
 
 // A call in a body.
 struct Member {
-  SignatureRef signature;
+  OpInstanceRef instance;
   std::vector<Ref> operands;  // an earlier member, or ~k for input k
 };
 
@@ -56,7 +56,7 @@ bool ask_for_batch(const std::shared_ptr<BatchFamily>& family, BatchFamily::Want
                    const std::vector<uint32_t>& outputs, const std::vector<Type*>& inputs, int64_t count);
 
 // The program of `count` calls of an op instance, null if there is none; false with a Python error set.
-bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRef* out);
+bool batch_program(OpInstance* instance, uint64_t mask, int64_t count, ProgramRef* out);
 // The family of a capsule; null with a Python error set.
 BatchFamily* batch_in(PyObject* capsule);
 

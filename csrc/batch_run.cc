@@ -81,7 +81,7 @@ class Run : public BatchRun {
       if (launch.alone) found.together = launch.body->alone->program_for(1);
       else if (!body_program(*launch.body, launch.rows(), &found.together)) return false;
     } else if (!launch.is_chain() && launch.members > 1 && launch.mask &&
-               !batch_program(launch.signature, launch.mask, launch.members, &found.together)) {
+               !batch_program(launch.instance, launch.mask, launch.members, &found.together)) {
       return false;
     }
     if (found.together) {
@@ -91,10 +91,10 @@ class Run : public BatchRun {
       return true;
     }
     for (size_t k = 0; k < (launch.body ? launch.body->members.size() : 1); ++k) {
-      Signature* signature = launch.body ? launch.body->members[k].signature.get() : launch.signature;
-      if (!program_of(signature)) return false;
-      found.members.push_back(signature->program);
-      count_work(*signature->program, launch.members);
+      OpInstance* instance = launch.body ? launch.body->members[k].instance.get() : launch.instance;
+      if (!program_of(instance)) return false;
+      found.members.push_back(instance->program);
+      count_work(*instance->program, launch.members);
     }
     return true;
   }
@@ -160,10 +160,10 @@ class Run : public BatchRun {
 
   // A chain: its calls alternate between two buffers; the last one writes to the result.
   void run_chain(uint32_t number, const Launch& launch) {
-    const PoolMemory other(static_cast<size_t>(launch.signature->output->nbytes));
+    const PoolMemory other(static_cast<size_t>(launch.instance->output->nbytes));
     void *target = results_[number], *source = other.data();
     if (launch.members % 2 == 0) std::swap(target, source);
-    const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
+    const auto count = static_cast<uint32_t>(launch.instance->inputs.size());
     for (uint32_t member = 0; member < launch.members; ++member) {
       pointers_.clear();
       for (uint32_t k = 0; k < count; ++k) {
@@ -178,18 +178,18 @@ class Run : public BatchRun {
 
   // One call after the other.
   void run_each(uint32_t number, const Launch& launch) {
-    const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
+    const auto count = static_cast<uint32_t>(launch.instance->inputs.size());
     for (uint32_t member = 0; member < launch.members; ++member) {
       pointers_.clear();
       for (uint32_t k = 0; k < count; ++k) pointers_.push_back(row(ref_of(launch, member, k)));
-      void* target = results_[number] + static_cast<int64_t>(member) * launch.signature->output->nbytes;
+      void* target = results_[number] + static_cast<int64_t>(member) * launch.instance->output->nbytes;
       note_entry(launch, member);
       run_program(*programs_[number].members[0], pointers_.data(), &target);
     }
   }
 
   void run_together(uint32_t number, const Launch& launch) {
-    const std::vector<void*> pointers = operands_of(launch, (launch.body ? launch.body->inputs : launch.signature->inputs).size());
+    const std::vector<void*> pointers = operands_of(launch, (launch.body ? launch.body->inputs : launch.instance->inputs).size());
     std::vector<void*> targets;
     if (!launch.body) targets.push_back(results_[number]);
     else for (int64_t at : launch.body->at) targets.push_back(results_[number] + at * launch.rows());
@@ -202,7 +202,7 @@ class Run : public BatchRun {
     const Body& body = *launch.body;
     std::vector<PoolMemory> values;
     values.reserve(body.members.size());
-    for (const Member& member : body.members) values.emplace_back(static_cast<size_t>(member.signature->output->nbytes));
+    for (const Member& member : body.members) values.emplace_back(static_cast<size_t>(member.instance->output->nbytes));
     for (uint32_t call = 0; call < launch.members; ++call) {
       for (size_t k = 0; k < body.members.size(); ++k) {
         pointers_.clear();
@@ -215,7 +215,7 @@ class Run : public BatchRun {
         run_program(*programs_[number].members[k], pointers_.data(), &target);
       }
       for (size_t k = 0; k < body.outputs.size(); ++k) {
-        const auto nbytes = body.members[body.outputs[k]].signature->output->nbytes;
+        const auto nbytes = body.members[body.outputs[k]].instance->output->nbytes;
         char* target = results_[number] + body.at[k] * launch.rows() + call * nbytes;
         std::memcpy(target, values[body.outputs[k]].data(), static_cast<size_t>(nbytes));
       }
@@ -248,10 +248,10 @@ class Run : public BatchRun {
 
   void join_operands(uint32_t entry, Joined& made) const {
     const Entry& call = canonical_.trace.entries[entry];
-    for (uint32_t operand : call.signature->traits->movement->operands) {
+    for (uint32_t operand : call.instance->traits->movement->operands) {
       const Ref ref = plan_.refs[call.first_ref + operand];
       if (ref >= 0 && plan_.merged[static_cast<size_t>(ref)]) join_operands(static_cast<uint32_t>(ref), made);
-      else made.add(row(ref), static_cast<size_t>(call.signature->inputs[operand]->nbytes));
+      else made.add(row(ref), static_cast<size_t>(call.instance->inputs[operand]->nbytes));
     }
   }
 
@@ -336,7 +336,7 @@ class Run : public BatchRun {
     to_gather_.clear();
   }
 
-  int64_t nbytes_of(uint32_t entry) const { return canonical_.trace.entries[entry].signature->output->nbytes; }
+  int64_t nbytes_of(uint32_t entry) const { return canonical_.trace.entries[entry].instance->output->nbytes; }
 
   // Counts the bytes of each launch that die together.
   void find_kept(size_t apart) {

@@ -78,7 +78,7 @@ bool any_is_standard(PyObject* const* arguments, size_t count) {
 ValueRef repeat_call(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count, uint32_t location) {
   Recorder& recorder = Recorder::current();
   const Entry* next = recorder.expected_call(op, attributes, count);
-  if (!next || !next->signature->is_uniform || count > kFewOperands || any_standard || Purity::is_asked_for()) return ValueRef();
+  if (!next || !next->instance->is_uniform || count > kFewOperands || any_standard || Purity::is_asked_for()) return ValueRef();
   const Ref* expected = recorder.expected_operands(*next);
   uint64_t numbers[kFewOperands], mask = 0;
   size_t found = 0;

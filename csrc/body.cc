@@ -98,7 +98,7 @@ class BodyFinder {
   // The call of a line that makes slices at an index.
   uint32_t slicing_call(uint32_t i, const CodePosition& line) {
     const uint64_t where = uint64_t{line.code} << 32 | line.offset;
-    return slicing_numbers_.find(trace_.entries[i].signature->id, where, static_cast<uint32_t>(slicing_.size()));
+    return slicing_numbers_.find(trace_.entries[i].instance->id, where, static_cast<uint32_t>(slicing_.size()));
   }
 
   // Finds calls that make slices at another index from time to time, such as one row of a table for each word.
@@ -106,7 +106,7 @@ class BodyFinder {
     uint32_t location = 0;
     CodePosition line{};
     for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      const std::optional<Movement>& movement = trace_.entries[i].signature->traits->movement;
+      const std::optional<Movement>& movement = trace_.entries[i].instance->traits->movement;
       if (!movement || movement->number < 0) continue;
       const Provenance here = provenance_[i];
       if (here.origin() != location) line = code_position(location = here.origin());
@@ -121,7 +121,7 @@ class BodyFinder {
   // slice of what another segment computes must not vary, even if another call has the same.
   bool fits(uint32_t i, uint32_t first, const CodePosition& line) {
     const Entry& entry = trace_.entries[i];
-    const Signature* s = entry.signature;
+    const OpInstance* s = entry.instance;
     if (s->output->nbytes > kLargestRow || entry.count == 0 || entry.count > 8 || (s->program && s->program->has_host)) return false;
     const Ref* refs = refs_.data() + entry.first_ref;
     if (const std::optional<Movement>& movement = s->traits->movement) {
@@ -145,10 +145,10 @@ class BodyFinder {
     bool again = false;
     for (uint32_t k = 0; k < entry.count; ++k) {
       const Ref ref = refs_[entry.first_ref + k];
-      if (ref >= 0 || entry.signature->inputs[k]->shape.empty() || !is_shared(ref, entry.signature->inputs[k])) continue;
-      auto& [signature, last] = weights_[static_cast<size_t>(~ref)];
-      again = again || (signature == entry.signature->id && last == piece);
-      signature = entry.signature->id;
+      if (ref >= 0 || entry.instance->inputs[k]->shape.empty() || !is_shared(ref, entry.instance->inputs[k])) continue;
+      auto& [instance, last] = weights_[static_cast<size_t>(~ref)];
+      again = again || (instance == entry.instance->id && last == piece);
+      instance = entry.instance->id;
       last = piece;
     }
     return again;
@@ -177,7 +177,7 @@ class BodyFinder {
       bool goes_on = i > 0 && is_body_.back() && i - first_.back() < kMostMembers && differentiates == backward;
       goes_on = goes_on && fits(i, first_.back(), site);
       // Sums of cotangents belong to the body of the value.
-      const bool added = goes_on && differentiates && trace_.entries[i].signature->operation == accumulate;
+      const bool added = goes_on && differentiates && trace_.entries[i].instance->operation == accumulate;
       if (goes_on && !added) {
         goes_on = site.code == last.code && site.caller == last.caller && (differentiates ? site.offset <= last.offset : site.offset >= last.offset);
       }
@@ -324,7 +324,7 @@ class BodyFinder {
   // Adds entries as the call of a body; false if they are none, and then only operands were added.
   bool make(uint32_t first, uint32_t end, FoundBodies& found) {
     size_t computing = 0;
-    for (uint32_t i = first; i < end && computing < kFewestCalls; ++i) computing += !trace_.entries[i].signature->traits->movement;
+    for (uint32_t i = first; i < end && computing < kFewestCalls; ++i) computing += !trace_.entries[i].instance->traits->movement;
     if (computing < kFewestCalls) return false;
     Digest digest;
     codes_.clear();
@@ -333,7 +333,7 @@ class BodyFinder {
     const size_t first_operand = found.operands.size();
     for (uint32_t i = first; i < end; ++i) {
       const Entry& entry = trace_.entries[i];
-      digest.add(reinterpret_cast<uintptr_t>(entry.signature.get()));
+      digest.add(reinterpret_cast<uintptr_t>(entry.instance.get()));
       any_outside = any_outside || outside_[i];
       for (uint32_t k = 0; k < entry.count; ++k) {
         const Ref ref = refs_[entry.first_ref + k];
@@ -344,7 +344,7 @@ class BodyFinder {
           const auto number = static_cast<size_t>(known - begin);
           if (known == found.operands.end()) {
             if (number == kMostInputs) return false;
-            if (!is_shared(ref, entry.signature->inputs[k])) mask |= Entry::mask_bit(number);
+            if (!is_shared(ref, entry.instance->inputs[k])) mask |= Entry::mask_bit(number);
             found.operands.push_back(ref);
           }
           code = ~static_cast<Ref>(number);
@@ -375,12 +375,12 @@ class BodyFinder {
     const Ref* code = codes_.data();
     for (uint32_t i = first; i < end; ++i) {
       const Entry& entry = trace_.entries[i];
-      body->members.push_back({entry.signature, std::vector<Ref>(code, code + entry.count)});
+      body->members.push_back({entry.instance, std::vector<Ref>(code, code + entry.count)});
       code += entry.count;
       if (!outside_[i]) continue;
       body->outputs.push_back(i - first);
       body->at.push_back(body->nbytes);
-      body->nbytes += entry.signature->output->nbytes;
+      body->nbytes += entry.instance->output->nbytes;
     }
     for (size_t k = 0; k < count; ++k) body->inputs.push_back(trace_.type_of_ref(operands[k]));
     return body;

@@ -39,7 +39,7 @@ void enlarge_budget(CacheAccount& cache, size_t bytes, Loan loan);
 // Sets the budget of all caches; caches that hold more shrink when they next grow.
 void set_cache_budget(size_t bytes);
 
-// Things are kept alive by others: a trace holds signatures, a signature attributes. Each holder names a function that
+// Things are kept alive by others: a trace holds op instances, an op instance attributes. Each holder names a function that
 // evicts some of its least recently used entries; false if it has nothing to evict.
 void add_holder(bool (*drop_oldest)());
 // Lets each holder evict some; false if none had anything.

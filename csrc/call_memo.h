@@ -13,7 +13,7 @@
 
 #include "cache.h"
 #include "guard.h"
-#include "signature.h"
+#include "op_instance.h"
 
 namespace twofold {
 

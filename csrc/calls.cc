@@ -102,9 +102,9 @@ bool CallTraversal::open_entry(size_t index) {
   Recorder& recorder = Recorder::current();
   Entry entry = recorder.entry(index);
   if (!entry.requires_grad()) return true;
-  Signature* signature = entry.signature;
-  Call call{{Identity::kOpen, 0, index}, recorder.value_of_entry(static_cast<Ref>(index), true), signature->operation, signature->attributes,
-            {}, {}, signature->inputs, entry.gradient_mask};
+  OpInstance* instance = entry.instance;
+  Call call{{Identity::kOpen, 0, index}, recorder.value_of_entry(static_cast<Ref>(index), true), instance->operation, instance->attributes,
+            {}, {}, instance->inputs, entry.gradient_mask};
   const Ref* refs = recorder.inputs(entry);
   for (uint32_t i = 0; i < entry.count; ++i) {
     Leaf leaf = refs[i] >= 0 ? Leaf{recorder.value_of_entry(refs[i], true), 0} : recorder.leaves()[static_cast<size_t>(~refs[i])];
@@ -131,8 +131,8 @@ bool CallTraversal::saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t
     PyErr_SetString(PyExc_RuntimeError, kSecondPass);
     return false;
   }
-  Signature* signature = entry.signature;
-  Call call{{Identity::kSaved, saved->order, index}, ValueRef(), signature->operation, signature->attributes, {}, {}, signature->inputs,
+  OpInstance* instance = entry.instance;
+  Call call{{Identity::kSaved, saved->order, index}, ValueRef(), instance->operation, instance->attributes, {}, {}, instance->inputs,
             entry.gradient_mask};
   const GradientSlot* watched = watched_at(saved->watched, index);
   if (saved->kept[index]) call.result = kept_value(saved, index);

@@ -161,10 +161,10 @@ bool Specialiser::record(Value* value) {
   }
   const auto own = sized_.attributes.find(value);
   Attributes* attributes = own == sized_.attributes.end() ? declared.attributes : own->second;
-  SignatureRef signature = find_signature(declared.operation, attributes, types.data(), types.size());
-  if (!signature) {
-    signature = signature_of(declared.operation, attributes, types.data(), types.size(), nullptr);
-    if (!signature) {
+  OpInstanceRef instance = find_op_instance(declared.operation, attributes, types.data(), types.size());
+  if (!instance) {
+    instance = op_instance_of(declared.operation, attributes, types.data(), types.size(), nullptr);
+    if (!instance) {
       PyObject* result = PyObject_CallFunction(hooks.specialise_error, "Os", declared.operation->python,
                                                location_text(value->location).c_str());
       Py_XDECREF(result);
@@ -172,19 +172,19 @@ bool Specialiser::record(Value* value) {
     }
   }
   Ref made;
-  recorder_.record_known(signature, refs.data(), refs.size(), mask, {value->location, 0}, &made);
-  if ((!mask || !signature->differentiable) && targets_.count(value)) {
+  recorder_.record_known(instance, refs.data(), refs.size(), mask, {value->location, 0}, &made);
+  if ((!mask || !instance->differentiable) && targets_.count(value)) {
     // No gradient flows through this call, so the traversal would not stop at it: a copy is the target.
     Operation* copy = operation_of(hooks.copy);
-    Type* type = signature->output;
-    SignatureRef copying = copy ? signature_of(copy, no_attributes(), &type, 1, nullptr) : nullptr;
+    Type* type = instance->output;
+    OpInstanceRef copying = copy ? op_instance_of(copy, no_attributes(), &type, 1, nullptr) : nullptr;
     if (!copying) return false;
     mask = Entry::mask_bit(0);
     const Ref original = made;
     recorder_.record_known(copying, &original, 1, mask, {value->location, 0}, &made);
   }
   refs_[value] = made;
-  if (mask && signature->differentiable) flows_.insert(value);
+  if (mask && instance->differentiable) flows_.insert(value);
   if (targets_.count(value)) {
     flows_.insert(value);
     ValueRef stand_in = recorder_.value_of_entry(made, true);
@@ -233,13 +233,13 @@ bool Specialiser::record_gradient(Value* value) {
   PyObject* type = python_type(recorder_.type_of(target));
   PyObject* made = type ? PyObject_CallFunctionObjArgs(hooks.zeros, type, nullptr) : nullptr;
   PyObject *op, *attrs;
-  SignatureRef signature;
+  OpInstanceRef instance;
   if (made && PyArg_ParseTuple(made, "OO", &op, &attrs)) {
     const AttributesRef attributes = attributes_of(attrs);
-    signature = signature_of(operation_of(op), attributes, nullptr, 0, nullptr);
+    instance = op_instance_of(operation_of(op), attributes, nullptr, 0, nullptr);
   }
   Py_XDECREF(made);
-  return signature && recorder_.record_known(signature, nullptr, 0, 0, {value->location, 0}, &refs_[value]);
+  return instance && recorder_.record_known(instance, nullptr, 0, 0, {value->location, 0}, &refs_[value]);
 }
 
 // Records all that the outputs depend on; `refs` are their references.
@@ -322,9 +322,9 @@ ValueRef declare_call(Operation* op, Attributes* attributes, Operand* inputs, si
                       bool grad_enabled) {
   std::vector<Type*> types(count);
   for (size_t i = 0; i < count; ++i) types[i] = inputs[i].value ? inputs[i].value->type : inputs[i].scalar_type;
-  SignatureRef signature = signature_of(op, attributes, types.data(), count, arguments);
-  if (!signature) return ValueRef();
-  ValueRef value = declared_value(signature->output);
+  OpInstanceRef instance = op_instance_of(op, attributes, types.data(), count, arguments);
+  if (!instance) return ValueRef();
+  ValueRef value = declared_value(instance->output);
   Declared& declared = *value->declared;
   declared.operation = op;
   declared.attributes = attributes;

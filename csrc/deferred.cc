@@ -33,7 +33,7 @@ class Plan {
     if (*found) return true;
     const Entry& entry = trace_.entries[index];
     if (entry.requires_grad() || calls_.size() > kMostCalls || depth >= kMostCalls) return true;
-    const PyObject* operation = entry.signature->operation->python;
+    const PyObject* operation = entry.instance->operation->python;
     const bool goes_on = operation == hooks.row_table && entry.count == 3;  // the initial value of a sum of rows, its last input
     if (operation == hooks.accumulate || goes_on) {
       const Ref* refs = trace_.inputs(entry);
@@ -44,7 +44,7 @@ class Plan {
         if (!*found) return true;
       }
     } else {
-      const Traits* traits = traits_of(entry.signature);
+      const Traits* traits = traits_of(entry.instance);
       if (!traits) return false;
       *found = traits->defers;
     }
@@ -75,7 +75,7 @@ class Keeper {
     std::unordered_map<Ref, Ref> known;
     for (size_t index : calls) {
       const Entry& entry = cached_.trace.entries[index];
-      Deferred::Call call{entry.signature, provenance_[index], {}};
+      Deferred::Call call{entry.instance, provenance_[index], {}};
       for (uint32_t k = 0; k < entry.count; ++k) {
         Ref ref = cached_.trace.inputs(entry)[k];
         auto [position, fresh] = known.try_emplace(ref, ~static_cast<Ref>(made->leaves.size()));
@@ -161,7 +161,7 @@ Ref Recorder::rematerialise(Value* value) {
     inputs.clear();
     for (Ref ref : call.inputs) inputs.push_back(ref >= 0 ? calls[static_cast<size_t>(ref)] : leaves[static_cast<size_t>(~ref)]);
     calls.push_back(kNoRef);
-    record_known(call.signature, inputs.data(), inputs.size(), 0, call.provenance, &calls.back());
+    record_known(call.instance, inputs.data(), inputs.size(), 0, call.provenance, &calls.back());
   }
   Ref made = calls.back();
   value->pending = true;

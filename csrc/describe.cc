@@ -31,12 +31,12 @@ thread_local bool stepped = false;
 
 nb::tuple describe_trace(const Trace& trace, const std::vector<Ref>& outputs) {
   nb::list leaves, entries, results;
-  std::unordered_map<const Signature*, nb::list> types_of;
+  std::unordered_map<const OpInstance*, nb::list> types_of;
   for (const Type* type : trace.leaves) leaves.append(written_type(type));
   for (const Entry& entry : trace.entries) {
     nb::list refs;
     for (uint32_t k = 0; k < entry.count; ++k) refs.append(trace.inputs(entry)[k]);
-    const Signature& s = *entry.signature;
+    const OpInstance& s = *entry.instance;
     auto [types, added] = types_of.try_emplace(&s);
     for (size_t k = 0; added && k < s.inputs.size(); ++k) types->second.append(written_type(s.inputs[k]));
     nb::object graph = s.graph ? nb::borrow(s.graph) : nb::none();

@@ -31,10 +31,10 @@ const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 }  // namespace
 
 void raise_kernel_error(const Program& program, const KernelError& error, const FailedCall& call) {
-  const Signature* called = call.called;
+  const OpInstance* called = call.called;
   size_t count = called ? called->inputs.size() : 0;
   PyObject* labels = program.labels;
-  if (!labels && called && !(labels = labels_of(const_cast<Signature*>(called)))) return;
+  if (!labels && called && !(labels = labels_of(const_cast<OpInstance*>(called)))) return;
   const Owned types(types_tuple(called ? called->inputs.data() : nullptr, count));
   if (!types) return;
   const Owned result(PyObject_CallFunction(hooks.kernel_error, "OiLs(II)OOOO", labels ? labels : Py_None, static_cast<int>(error.label),
@@ -243,7 +243,7 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
   const Operation* const sum = operation_of(hooks.accumulate);
   const auto may_be_of_pass = [&](Ref ref) {  // what cannot be is not read
     const auto at = static_cast<size_t>(ref);
-    return provenance[at].forward != 0 || canonical.trace.entries[at].signature->operation == sum;
+    return provenance[at].forward != 0 || canonical.trace.entries[at].instance->operation == sum;
   };
   for (size_t k = 0; k < outputs.size(); ++k) {
     const Ref output = canonical.outputs[k];
@@ -317,8 +317,8 @@ bool Executable::find_batches(void* const* inputs, RunProvenance provenance, std
   if (plan && (plan->is_dated() || !plan->holds(inputs))) plan = nullptr;
   if (plan || !batching || stands_alone_) return true;
   for (const Entry& entry : canonical.trace.entries) {
-    const Traits* traits = traits_of(entry.signature);
-    if (!traits || (!traits->movement && !program_of(entry.signature))) return false;
+    const Traits* traits = traits_of(entry.instance);
+    if (!traits || (!traits->movement && !program_of(entry.instance))) return false;
   }
   if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return false;
   stands_alone_ = !plan;
@@ -442,7 +442,7 @@ bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vec
                              Interrupts& interrupts) {
   if (!unfused_) {
     for (const Entry& entry : canonical.trace.entries) {
-      if (!traits_of(entry.signature) || (!only_moves(canonical.trace, entry) && !program_of(entry.signature))) {
+      if (!traits_of(entry.instance) || (!only_moves(canonical.trace, entry) && !program_of(entry.instance))) {
         return note_interrupted_compile(interrupts), false;
       }
     }

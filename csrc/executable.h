@@ -142,7 +142,7 @@ ExecutableRef executable_of(CanonicalTrace canonical, Coming coming = Coming::kF
 bool has_room_for_executable(size_t entries);
 // The call that failed: what was called, where, and a tuple of the values it was called on.
 struct FailedCall {
-  const Signature* called = nullptr;
+  const OpInstance* called = nullptr;
   Provenance provenance = {};
   PyObject* operands = nullptr;
 };

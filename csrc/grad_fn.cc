@@ -18,10 +18,10 @@ struct Maker {
   std::vector<Leaf> inputs;  // those to which gradients flow; empty once the graph was freed
 };
 
-void take_signature(const Signature* signature, Maker& maker) {
-  maker.operation = signature->operation;
-  maker.attributes = signature->attributes;
-  maker.types = signature->inputs;
+void take_op_instance(const OpInstance* instance, Maker& maker) {
+  maker.operation = instance->operation;
+  maker.attributes = instance->attributes;
+  maker.types = instance->inputs;
 }
 
 void entry_inputs(const Value* value, Maker& maker) {
@@ -54,9 +54,9 @@ int find_maker(Value* value, bool inputs, Maker& maker) {
   }
   // Traces of other threads are not read.
   if (Recorder::current().is_elsewhere(value) && !realise(value)) return -1;
-  if (value->pending) take_signature(Recorder::current().entry(static_cast<size_t>(value->index)).signature, maker);
-  else if (value->saved) take_signature(value->saved->trace->trace.entries[static_cast<size_t>(value->index)].signature, maker);
-  else if (value->freed && value->made_by) take_signature(value->made_by, maker);
+  if (value->pending) take_op_instance(Recorder::current().entry(static_cast<size_t>(value->index)).instance, maker);
+  else if (value->saved) take_op_instance(value->saved->trace->trace.entries[static_cast<size_t>(value->index)].instance, maker);
+  else if (value->freed && value->made_by) take_op_instance(value->made_by, maker);
   else return 0;
   if (inputs && (value->pending || value->saved)) entry_inputs(value, maker);
   return 1;

@@ -18,7 +18,7 @@ bool raise(const char* text) {
 }
 
 // Whether gradients of a call read tensors beside the cotangent, which a pass lets go of; -1 with a Python error set.
-int reads_values(const GradientPlan& plan, const Signature& call) {
+int reads_values(const GradientPlan& plan, const OpInstance& call) {
   if (plan.reads_values >= 0) return plan.reads_values;
   bool found = false;
   const auto is_kept = [&](int32_t read) { return read == -1 || (read >= 0 && call.inputs[static_cast<size_t>(read)]->weak); };
@@ -57,16 +57,16 @@ bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
   Ref inputs[2] = {*sum, term};
   Type* type = type_of(*sum);
   Type* types[2] = {type, type};
-  const SignatureRef signature = found([&] { return signature_of(accumulate, no_attributes(), types, 2, nullptr); });
-  if (!signature) return false;
+  const OpInstanceRef instance = found([&] { return op_instance_of(accumulate, no_attributes(), types, 2, nullptr); });
+  if (!instance) return false;
   uint64_t mask = 0;
   for (size_t i = 0; request_.create && i < 2; ++i) mask |= requires_grad(inputs[i]) ? Entry::mask_bit(i) : 0;
-  return record(signature, inputs, 2, mask, origin, sum);
+  return record(instance, inputs, 2, mask, origin, sum);
 }
 
 // Records an entry of the pass.
-bool BackwardPass::record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
-  recorder_.record_known(signature, inputs, count, mask, {request_.location, origin.location}, out);
+bool BackwardPass::record(OpInstance* instance, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out) {
+  recorder_.record_known(instance, inputs, count, mask, {request_.location, origin.location}, out);
   if (crossed_ && !(sole_ && scopes_ == 1)) return true;
   if (forward_.size() + 1 != recorder_.size() - begin_) forward_.resize(recorder_.size() - begin_ - 1, kNoRef);
   forward_.push_back(origin.entry);
@@ -143,7 +143,7 @@ bool BackwardPass::is_source(const Destination& destination) const {
   static Operation* const copy = operation_of(hooks.copy);
   const auto index = static_cast<size_t>(destination.index);
   const SavedTrace* saved = destination.scope->saved.get();
-  return (saved ? saved->trace->trace.entries[index] : recorder_.entry(index)).signature->operation == copy;
+  return (saved ? saved->trace->trace.entries[index] : recorder_.entry(index)).instance->operation == copy;
 }
 
 // Whether a cotangent may be that of another value, too: it is not shown to the user, who might write to its memory.
@@ -194,7 +194,7 @@ bool BackwardPass::read_one(const Visit& visit, int32_t slot, Ref* out) {
   }
   const Ref source = slot == -2 ? static_cast<Ref>(visit.index) : visit.inputs[slot];
   const bool detached = slot >= 0 && !visit.entry.flows_to(static_cast<size_t>(slot)) && has_gradient(visit.scope, source);
-  const bool viewed = detached || (slot >= 0 && visit.entry.signature->operation->reads_views);
+  const bool viewed = detached || (slot >= 0 && visit.entry.instance->operation->reads_views);
   if (!found && !read(visit.scope, source, out, viewed)) return false;
   // a detached operand is constant in the gradient, too
   const bool cut = detached && request_.create && requires_grad(*out);
@@ -211,7 +211,7 @@ bool BackwardPass::read_shared(const Visit& visit, size_t slot, Ref* out) {
     uint64_t mask;
     Ref made;
     if (!read_all(visit, gradient, refs, &mask)) return false;
-    record(gradient.signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
+    record(gradient.instance, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
     shared_[number] = made;
   }
   *out = shared_[number];
@@ -221,13 +221,13 @@ bool BackwardPass::read_shared(const Visit& visit, size_t slot, Ref* out) {
 bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   const Gradient* gradient = visit.plan.at(k);
   if (!gradient) return false;
-  if (!gradient->signature) return !visit.entry.signature->operation->is_gradient || vanish(visit.scope, visit.inputs[k]);
+  if (!gradient->instance) return !visit.entry.instance->operation->is_gradient || vanish(visit.scope, visit.inputs[k]);
   Destination destination;
   if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
   if (!destination.reached()) return true;
   if (destination.slot && !gradient->form.sparse) sum_of(destination).dense = true;
   const Form::Kind kind = static_cast<Form::Kind>(gradient->form.kind);
-  const bool same = kind == Form::kIdentity && gradient->signature->output == visit.entry.signature->output;
+  const bool same = kind == Form::kIdentity && gradient->instance->output == visit.entry.instance->output;
   if (same && !is_stepped_ && is_internal(destination)) return contribute(visit, destination, visit.scope.cotangents[visit.index]);
   std::vector<Ref>& refs = operands_;
   uint64_t mask;
@@ -236,7 +236,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   const bool is_added = kind == Form::kPlain || kind == Form::kTranspose || kind == Form::kIdentity || kind == Form::kBlock;
   if (!is_added) return keep_factors(visit, *gradient, k, refs, destination);
   Ref made;
-  record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
+  record(gradient->instance, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
   return contribute(visit, destination, made);
 }
 
@@ -281,8 +281,8 @@ bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
   inputs.assign(source, source + entry.count);
   uint64_t wanted = 0;
   for (uint32_t k = 0; k < entry.count; ++k) wanted |= is_wanted(scope, entry, inputs.data(), k) ? Entry::mask_bit(k) : 0;
-  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, wanted); });
-  int reading = plan ? reads_values(*plan, *entry.signature) : -1;
+  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.instance, wanted); });
+  int reading = plan ? reads_values(*plan, *entry.instance) : -1;
   if (reading < 0) return false;
   if (reading && (scope.saved ? scope.saved->consumed[index] & kConsumed : recorder_.is_consumed(index))) return raise(kSecondPass);
   Visit visit{scope, index, entry, inputs.data(), *plan};
@@ -299,8 +299,8 @@ bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
   if (request_.retain) return true;
   if (!reading) {  // of an input whose gradient is not needed
     const uint64_t stamp = recorder_.stamp();
-    plan = gradient_plan_of(entry.signature, entry.gradient_mask);
-    reading = plan ? reads_values(*plan, *entry.signature) : -1;
+    plan = gradient_plan_of(entry.instance, entry.gradient_mask);
+    reading = plan ? reads_values(*plan, *entry.instance) : -1;
     if (reading < 0) PyErr_Clear();
     if (!is_open(stamp)) return false;
   }
@@ -418,14 +418,14 @@ bool BackwardPass::record_filled(PyObject* hook, Type* filled, const Origin& ori
   PyObject* made = type ? PyObject_CallFunctionObjArgs(hook, type, nullptr) : nullptr;
   if (!made) return false;
   PyObject *op, *attrs;
-  SignatureRef signature;
+  OpInstanceRef instance;
   if (PyArg_ParseTuple(made, "OO", &op, &attrs)) {
     Operation* operation = operation_of(op);
     const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
-    if (attributes) signature = found([&] { return signature_of(operation, attributes, nullptr, 0, nullptr); });
+    if (attributes) instance = found([&] { return op_instance_of(operation, attributes, nullptr, 0, nullptr); });
   }
   Py_DECREF(made);
-  return signature && is_open(stamp) && record(signature, nullptr, 0, 0, origin, out);
+  return instance && is_open(stamp) && record(instance, nullptr, 0, 0, origin, out);
 }
 
 bool BackwardPass::start(Value* root, Ref cotangent) {

@@ -52,7 +52,7 @@ bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
         PyErr_SetString(PyExc_RuntimeError, "backward: a value that the gradient reads was not kept");
         return false;
       }
-      ValueRef value(new_value(trace.entries[index].signature->output));
+      ValueRef value(new_value(trace.entries[index].instance->output));
       value->location = saved.provenance[index].location;
       value->buffer = saved.kept[index];
       value->requires_grad = trace.entries[index].requires_grad();
@@ -119,7 +119,7 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out, bool viewed) {
     return scope.saved ? scope.saved->trace->trace.entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref));
   };
   auto inputs_at = [&] { return scope.saved ? scope.saved->trace->trace.inputs(at()) : recorder_.inputs(at()); };
-  if (!at().signature->operation->is_view || at().count == 0) return 0;
+  if (!at().instance->operation->is_view || at().count == 0) return 0;
   Ref first;
   int state = read_now(scope, inputs_at()[0], &first, true);
   if (state != 1) return state;
@@ -129,7 +129,7 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out, bool viewed) {
     if (!translate(scope, inputs[i], &inputs[i])) return -1;
   }
   inputs[0] = first;
-  record(entry.signature, inputs.data(), inputs.size(), 0, origin_of(scope, ref), out);
+  record(entry.instance, inputs.data(), inputs.size(), 0, origin_of(scope, ref), out);
   return 1;
 }
 
@@ -327,11 +327,11 @@ bool BackwardPass::run_call_hooks(const Visit& visit, GradientSlot* slot, std::v
 bool BackwardPass::cotangent_alone(const Visit& visit, uint32_t k, Ref* out) {
   const Gradient* gradient = visit.plan.at(k);
   if (!gradient) return false;
-  if (!gradient->signature) return true;
+  if (!gradient->instance) return true;
   std::vector<Ref>& refs = operands_;
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;
-  return record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), out);
+  return record(gradient->instance, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), out);
 }
 
 // The gradients of the inputs of a call, as the hooks of the call leave them.
@@ -398,17 +398,17 @@ bool BackwardPass::visit_vanishing(Scope& scope, size_t index) {
   if (!entry.requires_grad()) return true;
   if (is_captured(scope, index)) {
     const Origin origin = origin_of(scope, static_cast<Ref>(index));
-    return record_filled(hooks.zeros, entry.signature->output, origin, &scope.cotangents[index]) && visit(scope, index);
+    return record_filled(hooks.zeros, entry.instance->output, origin, &scope.cotangents[index]) && visit(scope, index);
   }
   const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
   const std::vector<Ref> inputs(source, source + entry.count);
-  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, entry.gradient_mask); });
+  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.instance, entry.gradient_mask); });
   if (!plan) return false;
   for (uint32_t k = 0; k < entry.count; ++k) {
     if (!is_wanted(scope, entry, inputs.data(), k)) continue;
     const Gradient* gradient = plan->at(k);
     if (!gradient) return false;
-    if ((gradient->signature || entry.signature->operation->is_gradient) && !vanish(scope, inputs[k])) return false;
+    if ((gradient->instance || entry.instance->operation->is_gradient) && !vanish(scope, inputs[k])) return false;
   }
   return true;
 }

@@ -57,7 +57,7 @@ std::vector<Term>& BackwardPass::terms_of(const Destination& destination) {
 bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs,
                                 const Destination& destination) {
   Term term;
-  term.call = visit.entry.signature;
+  term.call = visit.entry.instance;
   term.input = k;
   term.gradient = &gradient;
   term.order = order_of(visit);
@@ -69,7 +69,7 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   }
   if (term.kind() == Form::kChain) term.inputs = refs;
   if (term.kind() == Form::kRows) {
-    term.is_row = gradient.form.right == -1 && type_of(term.right) == gradient.signature->output;
+    term.is_row = gradient.form.right == -1 && type_of(term.right) == gradient.instance->output;
     term.inputs = refs;
     if (term.is_row && is_stepped_ && !record_alone(term, &term.right)) return false;
     if (term.is_row && (is_stepped_ || is_internal(destination))) term.inputs.clear();
@@ -93,7 +93,7 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
   const Ref input = (scope.saved ? scope.saved->trace->trace.inputs(entry) : recorder_.inputs(entry))[0];
   if (!scope.needed.empty() && !(scope.needed[index] && leads_to_target(scope, input))) return true;
-  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, entry.gradient_mask); });
+  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.instance, entry.gradient_mask); });
   const Gradient* gradient = plan ? plan->at(0) : nullptr;
   if (!gradient) return false;
   if (gradient->form.kind != Form::kTranspose) return true;
@@ -116,7 +116,7 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
 // Keeps the gradient of a slice, so that those of all slices of a value are one call.
 void BackwardPass::keep_block(const Visit& visit, const Gradient& gradient, const std::vector<Ref>& refs, const Destination& destination) {
   Term term;
-  term.call = visit.entry.signature;
+  term.call = visit.entry.instance;
   term.gradient = &gradient;
   term.inputs = refs;
   term.origin = origin_of(visit.scope, static_cast<Ref>(visit.index));
@@ -135,9 +135,9 @@ bool BackwardPass::settle_blocks(Scope& scope, Ref index) {
   Ref& sum = scope.cotangents[static_cast<size_t>(index)];
   std::vector<Ref> inputs;
   for (size_t first = 0, last; first < blocks.size(); first = last) {
-    Signature* const signature = blocks[first].gradient->signature.get();
+    OpInstance* const instance = blocks[first].gradient->instance.get();
     inputs.clear();
-    for (last = first; last < blocks.size() && last - first < kJoined && blocks[last].gradient->signature.get() == signature; ++last) {
+    for (last = first; last < blocks.size() && last - first < kJoined && blocks[last].gradient->instance.get() == instance; ++last) {
       inputs.insert(inputs.end(), blocks[last].inputs.begin(), blocks[last].inputs.end());
     }
     if (last == first + 1 || (sum != kNoRef && blocks[first].inputs.size() == 1)) {  // one input does not tell a sum from a block
@@ -147,7 +147,7 @@ bool BackwardPass::settle_blocks(Scope& scope, Ref index) {
       continue;
     }
     if (sum != kNoRef) inputs.push_back(sum);
-    if (!call_with(add_blocks, signature->attributes.get(), inputs.data(), inputs.size(), blocks[first].origin, &sum)) return false;
+    if (!call_with(add_blocks, instance->attributes.get(), inputs.data(), inputs.size(), blocks[first].origin, &sum)) return false;
   }
   return true;
 }
@@ -235,7 +235,7 @@ bool BackwardPass::add_products(Ref* sum, std::span<const Term> terms) {
     if (!go_on && !(go_on = kindred_of_gradient(hooks.pullback_chain))) return false;
     std::vector<Ref> inputs = term.inputs;
     inputs.push_back(*sum);
-    if (!call_with(go_on, term.gradient->signature->attributes, inputs.data(), inputs.size(), term.origin, sum)) return false;
+    if (!call_with(go_on, term.gradient->instance->attributes, inputs.data(), inputs.size(), term.origin, sum)) return false;
   }
   return add_group(sum, terms.subspan(first));
 }
@@ -292,7 +292,7 @@ bool BackwardPass::record_alone(const Term& term, Ref* out) {
     refs.push_back(!term.inputs.empty() ? term.inputs[i] : is_left ? term.left : term.right);
     if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
   }
-  return record(gradient.signature, refs.data(), refs.size(), mask, term.origin, out);
+  return record(gradient.instance, refs.data(), refs.size(), mask, term.origin, out);
 }
 
 // The rows of several sums as one matrix.
@@ -304,7 +304,7 @@ bool BackwardPass::join_summed(std::vector<Term> terms, const Origin& origin, Re
   for (Term& term : terms) {
     const int64_t axes = term.gradient->form.left;
     const bool is_computed = term.gradient->form.right == Form::kComputed;
-    Attributes* attributes = term.gradient->signature->attributes.get();
+    Attributes* attributes = term.gradient->instance->attributes.get();
     if (is_computed && !call_with(compute, attributes, term.inputs.data(), term.inputs.size(), term.origin, &term.right)) return false;
     rows.push_back(term.right);
     if (axes != 1 && !call(join, {axes}, &term.right, 1, term.origin, &rows.back())) return false;
@@ -348,8 +348,8 @@ bool BackwardPass::copy(Ref ref, Ref* out, bool flow) {
   static Operation* const operation = operation_of(hooks.copy);
   Type* type = type_of(ref);
   const uint64_t mask = flow && request_.create && requires_grad(ref) ? Entry::mask_bit(0) : 0;
-  const SignatureRef signature = found([&] { return signature_of(operation, no_attributes(), &type, 1, nullptr); });
-  return signature && record(signature, &ref, 1, mask, {}, out);
+  const OpInstanceRef instance = found([&] { return op_instance_of(operation, no_attributes(), &type, 1, nullptr); });
+  return instance && record(instance, &ref, 1, mask, {}, out);
 }
 
 bool BackwardPass::call_with(Operation* operation, Attributes* attributes, const Ref* inputs, size_t count, const Origin& origin, Ref* out) {
@@ -359,8 +359,8 @@ bool BackwardPass::call_with(Operation* operation, Attributes* attributes, const
     types.push_back(type_of(inputs[i]));
     if (request_.create && requires_grad(inputs[i])) mask |= Entry::mask_bit(i);
   }
-  const SignatureRef signature = found([&] { return signature_of(operation, attributes, types.data(), count, nullptr); });
-  return signature && record(signature, inputs, count, mask, origin, out);
+  const OpInstanceRef instance = found([&] { return op_instance_of(operation, attributes, types.data(), count, nullptr); });
+  return instance && record(instance, inputs, count, mask, origin, out);
 }
 
 }  // namespace twofold

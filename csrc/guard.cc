@@ -12,7 +12,7 @@
 #include "out_of_memory.h"
 #include "owned.h"
 #include "program.h"
-#include "signature.h"
+#include "op_instance.h"
 
 namespace twofold {
 

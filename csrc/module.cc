@@ -49,7 +49,7 @@ struct HookSlot {
 const HookSlot kHooks[] = {
     {"expand", &hooks.expand},
     {"expand_gradients", &hooks.expand_gradients},
-    {"compile_signature", &hooks.compile_signature},
+    {"compile_op_instance", &hooks.compile_op_instance},
     {"compile_trace", &hooks.compile_trace},
     {"kernel_error", &hooks.kernel_error},
     {"host_error", &hooks.host_error},
@@ -325,7 +325,7 @@ nb::object from_array(nb::handle array, bool share_memory, int dtype_code) {
   return nb::steal(made);
 }
 
-// The signature's closed graph, for inspection and tests.
+// The closed graph of an op instance, for inspection and tests.
 nb::object flush() {
   if (!Recorder::current().flush()) throw nb::python_error();
   return nb::none();

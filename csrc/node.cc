@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "guard.h"
-#include "signature.h"
+#include "op_instance.h"
 
 namespace twofold {
 namespace {

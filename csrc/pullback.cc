@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "owned.h"
-#include "signature.h"
+#include "op_instance.h"
 #include "template.h"
 #include "trace.h"
 
@@ -13,7 +13,7 @@ namespace twofold {
 
 namespace {
 
-GradientPlan* find_plan(const Signature* s, uint64_t wanted) {
+GradientPlan* find_plan(const OpInstance* s, uint64_t wanted) {
   for (const auto& plan : s->gradients) {
     if (plan->wanted == wanted) return plan.get();
   }
@@ -26,7 +26,7 @@ Gradient& grown(GradientPlan& plan, size_t index) {
 }
 
 // Reads one gradient from Python; false with a Python error set.
-bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
+bool read_gradient(GradientPlan& plan, const OpInstance* s, PyObject* item) {
   Py_ssize_t index;
   PyObject* made;
   if (!PyArg_ParseTuple(item, "nO", &index, &made)) return false;
@@ -44,20 +44,20 @@ bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
   std::vector<int32_t> used;
   if (!attributes || !read_slots(slots, used)) return false;
   const std::vector<Type*> inputs = types_read(plan, s, used);
-  SignatureRef signature = find_signature(operation, attributes, inputs.data(), inputs.size());
-  if (!signature) {
+  OpInstanceRef instance = find_op_instance(operation, attributes, inputs.data(), inputs.size());
+  if (!instance) {
     Type* output = type_from_python(type);
     if (!output) return false;
-    signature = insert_signature(operation, attributes, inputs.data(), inputs.size());
-    signature->output = output;
-    if (!signature->graph) signature->graph = Py_NewRef(graph);
-    signature->differentiable = is_differentiable(output->dtype);
+    instance = insert_op_instance(operation, attributes, inputs.data(), inputs.size());
+    instance->output = output;
+    if (!instance->graph) instance->graph = Py_NewRef(graph);
+    instance->differentiable = is_differentiable(output->dtype);
   }
-  add_gradient(plan, s->inputs.size(), position, std::move(signature), std::move(used), form);
+  add_gradient(plan, s->inputs.size(), position, std::move(instance), std::move(used), form);
   return true;
 }
 
-bool fill_by_python(GradientPlan& plan, Signature* s, PyObject* wanted) {
+bool fill_by_python(GradientPlan& plan, OpInstance* s, PyObject* wanted) {
   PyObject* own = graph_of(s);
   if (!own) return false;
   Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
@@ -84,16 +84,16 @@ bool read_slots(PyObject* tuple, std::vector<int32_t>& slots) {
   return !PyErr_Occurred();
 }
 
-std::vector<Type*> types_read(const GradientPlan& plan, const Signature* s, const std::vector<int32_t>& used) {
+std::vector<Type*> types_read(const GradientPlan& plan, const OpInstance* s, const std::vector<int32_t>& used) {
   std::vector<Type*> types;
   for (int32_t slot : used) {
     const auto position = static_cast<size_t>(slot);
-    types.push_back(slot < 0 ? s->output : position < s->inputs.size() ? s->inputs[position] : plan.gradients[position].signature->output);
+    types.push_back(slot < 0 ? s->output : position < s->inputs.size() ? s->inputs[position] : plan.gradients[position].instance->output);
   }
   return types;
 }
 
-void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef signature, std::vector<int32_t> used, Form form) {
+void add_gradient(GradientPlan& plan, size_t inputs, size_t index, OpInstanceRef instance, std::vector<int32_t> used, Form form) {
   std::vector<int32_t> reads;
   for (int32_t slot : used) {
     const auto position = static_cast<size_t>(slot);
@@ -104,7 +104,7 @@ void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef 
   reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
   Gradient& made = grown(plan, index);
   made.reads = std::move(reads);
-  made.signature = std::move(signature);
+  made.instance = std::move(instance);
   made.used = std::move(used);
   made.form = form;
 }
@@ -120,7 +120,7 @@ const Gradient* GradientPlan::at(size_t index) const {
   return nullptr;
 }
 
-const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
+const GradientPlan* gradient_plan_of(OpInstance* s, uint64_t wanted) {
   if (GradientPlan* found = find_plan(s, wanted)) return found;
   auto flows_to = [&](size_t i) { return (wanted & Entry::mask_bit(i)) && is_differentiable(s->inputs[i]->dtype); };
   uint64_t flows = 0;
@@ -146,7 +146,7 @@ const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
   }
   const size_t before = s->memory();
   s->gradients.push_back(std::move(made));
-  charge_signatures(static_cast<int64_t>(s->memory() - before));
+  charge_op_instances(static_cast<int64_t>(s->memory() - before));
   return s->gradients.back().get();
 }
 

@@ -48,7 +48,7 @@ class Chooser {
   }
 
  private:
-  int64_t bytes(size_t i) const { return trace_.entries[i].signature->output->nbytes; }
+  int64_t bytes(size_t i) const { return trace_.entries[i].instance->output->nbytes; }
 
   // The entry of peak memory; 0 if that is not large.
   size_t find_peak() const {
@@ -74,7 +74,7 @@ class Chooser {
     if (std::find(calls.begin(), calls.end(), i) != calls.end()) return true;
     if (calls.size() == kDeepest || again_[i] != count_ || last_[i] == count_) return false;
     const Entry& entry = trace_.entries[i];
-    const int cheap = is_cheap(entry.signature);
+    const int cheap = is_cheap(entry.instance);
     if (cheap < 0) throw PythonError{};
     if (!cheap) return false;
     calls.push_back(i);
@@ -100,7 +100,7 @@ std::vector<uint32_t> steps_of(const CanonicalTrace& canonical) {
   steps.reserve(entries.size());
   int64_t large = 0;
   for (const Entry& entry : entries) {
-    if (entry.signature->output->nbytes >= kLarge) large += entry.signature->output->nbytes;
+    if (entry.instance->output->nbytes >= kLarge) large += entry.instance->output->nbytes;
   }
   std::map<size_t, std::vector<size_t>> again;
   if (large > kMost) again = Chooser(canonical).choose();

@@ -178,7 +178,7 @@ bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mas
 bool Recorder::predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const {
   if (position_ >= predicted_->trace.entries.size()) return false;
   const Entry& e = predicted_->trace.entries[position_];
-  if (e.signature->operation != op || e.signature->attributes != a || e.count != count || e.gradient_mask != mask) return false;
+  if (e.instance->operation != op || e.instance->attributes != a || e.count != count || e.gradient_mask != mask) return false;
   const Ref* expected = predicted_->trace.inputs(e);
   for (size_t i = 0; i < count; ++i) {
     if (expected[i] != in[i]) return false;
@@ -196,9 +196,9 @@ void Recorder::ensure_room(size_t entries) {
   live_.resize(room);
 }
 
-ValueRef Recorder::make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance) {
+ValueRef Recorder::make_value(uint32_t index, OpInstance* instance, bool requires_grad, Provenance provenance) {
   ensure_room(index + size_t{1});
-  Value* value = new_value(signature->output);
+  Value* value = new_value(instance->output);
   value->pending = true;
   value->owner = this;
   value->stamp = stamp_;
@@ -219,7 +219,7 @@ ValueRef Recorder::record_expected(const Entry& next, const uint64_t* numbers, s
     leaves_.push_back(Leaf{ValueRef(), numbers[i]});
   }
   ++recorded;
-  ValueRef made = make_value(position_, next.signature, next.requires_grad(), {location, differentiated});
+  ValueRef made = make_value(position_, next.instance, next.requires_grad(), {location, differentiated});
   ++position_;
   return made;
 }
@@ -264,7 +264,7 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   if (predicted_) {
     if (predicted_matches(op, attributes, refs, count, mask)) {
       const Entry& e = predicted_->trace.entries[position_];
-      ValueRef made = make_value(position_, e.signature, e.requires_grad(), {location, differentiated});
+      ValueRef made = make_value(position_, e.instance, e.requires_grad(), {location, differentiated});
       ++position_;
       if (runs_at_once() && !flush()) return ValueRef();
       return made;
@@ -277,19 +277,19 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   for (size_t i = 0; i < count; ++i) types[i] = trace_.type_of_ref(refs[i]);
   Busy busy(*this);
   const uint64_t stamp = stamp_;
-  SignatureRef signature = signature_of(op, attributes, types, count, arguments);
-  if (!signature) return ValueRef();
+  OpInstanceRef instance = op_instance_of(op, attributes, types, count, arguments);
+  if (!instance) return ValueRef();
   *again = stamp_ != stamp;  // the type rule is Python, where an import or a debugger may have run the trace
   if (*again) return ValueRef();
-  Entry entry{signature, 0, static_cast<uint32_t>(count), mask};
-  ValueRef made = make_value(position_, signature, entry.requires_grad(), {location, differentiated});
+  Entry entry{instance, 0, static_cast<uint32_t>(count), mask};
+  ValueRef made = make_value(position_, instance, entry.requires_grad(), {location, differentiated});
   trace_.append(entry, refs);
   ++position_;
   if ((runs_at_once() || position_ >= static_cast<uint64_t>(settings.node_budget)) && !flush()) return ValueRef();
   return made;
 }
 
-bool Recorder::record_known(Signature* s, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out) {
+bool Recorder::record_known(OpInstance* s, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out) {
   *out = static_cast<Ref>(position_);
   if (predicted_ && !predicted_matches(s->operation, s->attributes, inputs, count, mask)) leave_prediction();
   ensure_room(position_ + size_t{1});
@@ -307,7 +307,7 @@ ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
   if (live_[index]) return share(live_[index]);
   const Entry& e = entry(index);
   uint8_t consumed = consumed_[index];
-  ValueRef made = make_value(static_cast<uint32_t>(index), e.signature, requires_grad && e.requires_grad(), provenance_[index]);
+  ValueRef made = make_value(static_cast<uint32_t>(index), e.instance, requires_grad && e.requires_grad(), provenance_[index]);
   consumed_[index] = consumed;
   return made;
 }

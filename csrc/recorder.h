@@ -92,7 +92,7 @@ class Recorder {
     // first what may call Python, which may run the trace
     if (runs_at_once() || !predicted_ || busy_ || leaf_mismatch_ || position_ >= predicted_->trace.entries.size()) return nullptr;
     const Entry& next = predicted_->trace.entries[position_];
-    return next.signature->operation == op && next.signature->attributes == attributes && next.count == count ? &next : nullptr;
+    return next.instance->operation == op && next.instance->attributes == attributes && next.count == count ? &next : nullptr;
   }
   const Ref* expected_operands(const Entry& next) const { return predicted_->trace.inputs(next); }
   bool is_expected(Ref operand, const Value* value) const {
@@ -110,7 +110,7 @@ class Recorder {
   // As record, for an input to which gradients flow whether or not it requires them.
   ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location);
   // As record, for a known op instance and operands that are references of this trace.
-  bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
+  bool record_known(OpInstance* instance, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
   // Runs everything recorded so far, perhaps because an update begins; false with a Python error set. `known`: the digest of that.
   // With `goes_on`, a long run may go on in the background.
   bool flush(bool cuts = false, const Digest* known = nullptr, bool goes_on = false);
@@ -226,7 +226,7 @@ class Recorder {
   // The input that has its number.
   const Value* leaf_of(const Value* value) const { return leaves_[static_cast<size_t>(value->leaf_number)].value.get(); }
   void ensure_room(size_t entries);
-  ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance);
+  ValueRef make_value(uint32_t index, OpInstance* instance, bool requires_grad, Provenance provenance);
   Ref new_leaf(Type* type, Leaf leaf);
   bool ends_at_leaves(const BackwardEvent& event) const;
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;

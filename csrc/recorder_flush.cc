@@ -51,7 +51,7 @@ Digest Recorder::digest() const {
   const size_t n = trace_.entries.size();
   digest.add(n);
   for (const Entry& e : trace_.entries) {
-    digest.add(reinterpret_cast<uintptr_t>(e.signature.get()));
+    digest.add(reinterpret_cast<uintptr_t>(e.instance.get()));
     digest.add(e.gradient_mask);
   }
   digest.add(trace_.refs);
@@ -162,7 +162,7 @@ bool Recorder::plan_checks(CachedTrace& cached) const {
   for (size_t i = trace.entries.size(); i-- > 0;) {
     const Entry& e = trace.entries[i];
     if (!computed[i]) {
-      const Traits* traits = traits_of(e.signature);
+      const Traits* traits = traits_of(e.instance);
       if (!traits) return false;
       if (!traits->checks || cached.consumed[i] & kRefused) continue;
       cached.outputs.push_back(static_cast<Ref>(i));
@@ -185,7 +185,7 @@ void Recorder::refuse(const Value* value) {
 int Recorder::has_checks() const {
   for (uint32_t i = 0; i < position_; ++i) {
     if (consumed_[i] & kRefused && !alive_[i]) continue;
-    const Traits* traits = traits_of(entry(i).signature);
+    const Traits* traits = traits_of(entry(i).instance);
     if (!traits) return -1;
     if (traits->checks) return 1;
   }
@@ -217,7 +217,7 @@ bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
     const Entry& e = trace.entries[i];
     if (!on_path[i] || !e.requires_grad()) continue;
     const Ref* in = trace.inputs(e);
-    const GradientPlan* plan = gradient_plan_of(e.signature, e.gradient_mask);
+    const GradientPlan* plan = gradient_plan_of(e.instance, e.gradient_mask);
     if (!plan) {
       if (is_transient_error()) return false;
       PyErr_Clear();
@@ -226,7 +226,7 @@ bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
     for (uint32_t k = 0; k < e.count; ++k) {
       if (!e.flows_to(k)) continue;
       const Gradient* gradient = plan->at(k);
-      if (in[k] >= 0 && (!gradient || gradient->signature)) on_path[static_cast<size_t>(in[k])] = 1;
+      if (in[k] >= 0 && (!gradient || gradient->instance)) on_path[static_cast<size_t>(in[k])] = 1;
       if (!gradient) {
         if (is_transient_error()) return false;
         PyErr_Clear();
@@ -405,7 +405,7 @@ ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
 
 ValueRef kept_value(const std::shared_ptr<SavedTrace>& saved, size_t index) {
   const Entry& entry = saved->trace->trace.entries[index];
-  ValueRef value(new_value(entry.signature->output));
+  ValueRef value(new_value(entry.instance->output));
   value->buffer = saved->kept[index];
   value->location = saved->provenance[index].location;
   value->requires_grad = entry.requires_grad();

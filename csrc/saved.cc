@@ -20,7 +20,7 @@ ValueRef plain(Type* type, const BufferRef& buffer, uint32_t location) {
 // The inputs, and the output (-2), that the gradients of an entry read.
 bool used_by(const Entry& entry, std::vector<int32_t>& used) {
   used.clear();
-  const GradientPlan* plan = gradient_plan_of(entry.signature, entry.gradient_mask);
+  const GradientPlan* plan = gradient_plan_of(entry.instance, entry.gradient_mask);
   if (!plan) return false;
   for (uint32_t k = 0; k < entry.count; ++k) {
     if (!entry.flows_to(k)) continue;
@@ -39,7 +39,7 @@ ValueRef saved_value(const SavedTrace& saved, Ref ref) {
   if (ref >= 0) {
     const Entry& entry = trace.entries[static_cast<size_t>(ref)];
     const BufferRef& kept = saved.kept[static_cast<size_t>(ref)];
-    return kept ? plain(entry.signature->output, kept, saved.provenance[static_cast<size_t>(ref)].location) : ValueRef();
+    return kept ? plain(entry.instance->output, kept, saved.provenance[static_cast<size_t>(ref)].location) : ValueRef();
   }
   const ValueRef& leaf = saved.leaves[static_cast<size_t>(~ref)].value;
   return leaf && leaf->buffer ? plain(leaf->type, leaf->buffer, leaf->location) : ValueRef();

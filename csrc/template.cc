@@ -74,7 +74,7 @@ bool fits(const Template& plan, const Values& values, Values& shape) {
   return plan.result.run(values.data(), shape);
 }
 
-SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
+OpInstanceRef member(const std::shared_ptr<Template>& plan, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
                   std::shared_ptr<const Values> values, const int64_t* shape, size_t numbers) {
   auto traits = std::make_unique<Traits>(plan->traits);
   if (traits->movement) {
@@ -82,14 +82,14 @@ SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attrib
     traits->movement->offset = shape[--numbers];
   }
   Type* output = type_of(plan->dtype, shape, numbers);
-  SignatureRef made = insert_signature(op, attributes, inputs, count);  // no allocation from here on, which could fail halfway
+  OpInstanceRef made = insert_op_instance(op, attributes, inputs, count);  // no allocation from here on, which could fail halfway
   const size_t before = made->memory();
   made->output = output;
   made->differentiable = plan->differentiable;
   made->traits = std::move(traits);
   made->plan = plan;
   made->values = std::move(values);
-  charge_signatures(static_cast<int64_t>(made->memory() - before));
+  charge_op_instances(static_cast<int64_t>(made->memory() - before));
   ++counts.uses;
   return made;
 }
@@ -191,7 +191,7 @@ bool read_gradients(GradientTemplate& gradients, PyObject* found) {
 
 }  // namespace
 
-SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+OpInstanceRef op_instance_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
   if (template_mode == Templates::kOff || !hooks.template_of || attributes->symbolic) return nullptr;
   for (size_t i = 0; i < count; ++i) {
     if (inputs[i]->unknown) return nullptr;
@@ -235,38 +235,38 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   plans.add(plan);
   families.charge(static_cast<ptrdiff_t>(plan->memory()));
   families.bound();
-  if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
+  if (OpInstanceRef found = find_op_instance(op, attributes, inputs, count)) return found;
   return member(plan, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
 }
 
 namespace {
 
 // The template of gradients whose guards hold for an op instance, and its integers; null if there is none.
-std::shared_ptr<const GradientTemplate> gradients_for(Signature* signature, uint64_t wanted, PyObject* inputs, Values& numbers) {
-  const Template& plan = *signature->plan;
-  auto& plans = signature->plan->gradients[wanted];
-  const auto holding = [&](const auto& known) { return known->numbers.run(signature->values->data(), numbers) ? known : nullptr; };
+std::shared_ptr<const GradientTemplate> gradients_for(OpInstance* instance, uint64_t wanted, PyObject* inputs, Values& numbers) {
+  const Template& plan = *instance->plan;
+  auto& plans = instance->plan->gradients[wanted];
+  const auto holding = [&](const auto& known) { return known->numbers.run(instance->values->data(), numbers) ? known : nullptr; };
   if (auto found = plans.find(holding)) return found;
   if (!plans.may_add()) return nullptr;
   ++plans.attempts;
-  Owned values(integer_tuple(*signature->values));
+  Owned values(integer_tuple(*instance->values));
   if (!values) return nullptr;
   PyObject* const make_none = plan.kept && plans.attempts == 1 ? Py_True : Py_False;
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_gradients, plan.python, inputs, values.object, make_none, nullptr));
   auto made = std::make_shared<GradientTemplate>();
   if (!found || found.object == Py_None || !read_gradients(*made, found.object)) return nullptr;
   for (const auto& piece : made->pieces) piece.made->kept = plan.kept;
-  signature->plan->gradients[wanted].add(made);
+  instance->plan->gradients[wanted].add(made);
   for (const auto& piece : made->pieces) families.charge(piece.made->memory());
   families.bound();
-  return made->numbers.run(signature->values->data(), numbers) ? made : nullptr;
+  return made->numbers.run(instance->values->data(), numbers) ? made : nullptr;
 }
 
 }  // namespace
 
-bool gradients_by_template(GradientPlan& plan, Signature* signature, PyObject* wanted) {
+bool gradients_by_template(GradientPlan& plan, OpInstance* instance, PyObject* wanted) {
   Values numbers;
-  std::shared_ptr<const GradientTemplate> held = gradients_for(signature, plan.wanted, wanted, numbers);
+  std::shared_ptr<const GradientTemplate> held = gradients_for(instance, plan.wanted, wanted, numbers);
   if (!held) return false;
   const int64_t* next = numbers.data();
   for (const auto& piece : held->pieces) {
@@ -274,22 +274,22 @@ bool gradients_by_template(GradientPlan& plan, Signature* signature, PyObject* w
     Owned tuple(with_numbers(piece.attributes.get(), next));
     const AttributesRef attributes = tuple ? attributes_of(tuple.object) : nullptr;
     if (!attributes) return false;
-    const std::vector<Type*> inputs = types_read(plan, signature, piece.used);
-    SignatureRef made = find_signature(piece.operation, attributes, inputs.data(), inputs.size());
+    const std::vector<Type*> inputs = types_read(plan, instance, piece.used);
+    OpInstanceRef made = find_op_instance(piece.operation, attributes, inputs.data(), inputs.size());
     if (!made) {
-      made = member(piece.made, piece.operation, attributes, inputs.data(), inputs.size(), signature->values, next,
+      made = member(piece.made, piece.operation, attributes, inputs.data(), inputs.size(), instance->values, next,
                     static_cast<size_t>(end - next));
     }
     next = end;
-    add_gradient(plan, signature->inputs.size(), piece.index, std::move(made), piece.used, piece.form);
+    add_gradient(plan, instance->inputs.size(), piece.index, std::move(made), piece.used, piece.form);
   }
   return true;
 }
 
-ProgramRef program_by_template(Signature* signature) {
-  std::shared_ptr<Template> plan = signature->plan;
+ProgramRef program_by_template(OpInstance* instance) {
+  std::shared_ptr<Template> plan = instance->plan;
   auto& plans = plan->programs;
-  const Values& values = *signature->values;
+  const Values& values = *instance->values;
   const auto instantiated = [&](const std::shared_ptr<const ProgramTemplate>& known) { return known->instantiate(values.data()); };
   if (ProgramRef found = plans.find(instantiated)) return found;
   if (!plans.may_add()) return nullptr;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "nested.h"
-#include "signature.h"
+#include "op_instance.h"
 #include "size_program.h"
 
 namespace twofold {
@@ -135,11 +135,11 @@ struct GradientTemplate {
 // Attributes with integers replaced in order; a new reference, null with a Python error set.
 PyObject* with_numbers(PyObject* value, const int64_t*& next);
 // The op instance of a call by a template, which Python may make now; null without an error if there is none.
-SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+OpInstanceRef op_instance_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 // Instantiates gradients by template; false if there is none, or with a Python error set.
-bool gradients_by_template(GradientPlan& plan, Signature* signature, PyObject* inputs);
+bool gradients_by_template(GradientPlan& plan, OpInstance* instance, PyObject* inputs);
 // The program by template; null, perhaps with a Python error set.
-ProgramRef program_by_template(Signature* signature);
+ProgramRef program_by_template(OpInstance* instance);
 
 struct TemplateCounts {
   size_t families, made, programs, uses, refused;

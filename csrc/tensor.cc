@@ -433,10 +433,10 @@ bool view_of_shared(Operation* op, Attributes* attributes, PyObject* const* argu
     types[i] = i ? operand.scalar_type : parent->value->type;
     if (!types[i]) return true;
   }
-  SignatureRef signature = signature_of(op, attributes, types, count, arguments);
-  if (!signature) return false;
-  if (!reads_at_once(parent, signature->output, Recorder::current().grad_enabled)) return true;
-  ValueRef empty(new_value(signature->output));
+  OpInstanceRef instance = op_instance_of(op, attributes, types, count, arguments);
+  if (!instance) return false;
+  if (!reads_at_once(parent, instance->output, Recorder::current().grad_enabled)) return true;
+  ValueRef empty(new_value(instance->output));
   PyObject* made = wrap(std::move(empty));
   auto* result = reinterpret_cast<PyTensor*>(made);
   if (!made || !attach_view(result, parent, op, attributes, arguments + 1, count - 1)) {

@@ -57,7 +57,7 @@ size_t Trace::entries_to_plan() const {
   size_t count = entries.size(), period = 0;
   for (size_t i = kAlike; i <= entries.size(); ++i) {
     uint32_t ids[kAlike];
-    for (size_t k = 0; k < kAlike; ++k) ids[k] = entries[i - kAlike + k].signature->id;
+    for (size_t k = 0; k < kAlike; ++k) ids[k] = entries[i - kAlike + k].instance->id;
     const uint32_t number = known.find(hash_bytes(ids, sizeof ids), 0, static_cast<uint32_t>(last.size()));
     if (number == last.size()) last.push_back(i);
     const size_t distance = i - std::exchange(last[number], i);
@@ -155,7 +155,7 @@ CanonicalTrace::CanonicalTrace(std::shared_ptr<const Trace> source, const std::v
 std::string CanonicalTrace::key() const {
   Digest digest;
   digest.add(trace.entries.size());
-  for (const Entry& entry : trace.entries) digest.add(reinterpret_cast<uintptr_t>(entry.signature.get()));
+  for (const Entry& entry : trace.entries) digest.add(reinterpret_cast<uintptr_t>(entry.instance.get()));
   digest.add(trace.refs);
   digest.add(trace.leaves);
   digest.add(outputs);
@@ -167,9 +167,9 @@ std::string CanonicalTrace::portable_key() const {
   append_number(out, static_cast<int64_t>(trace.leaves.size()));
   for (Type* type : trace.leaves) out += type->text() + ';';
   for (const Entry& entry : trace.entries) {
-    out += entry.signature->operation->name + '(';
+    out += entry.instance->operation->name + '(';
     append_bytes(out, trace.inputs(entry), entry.count * sizeof(Ref));
-    out += ')' + entry.signature->attributes->bytes + entry.signature->output->text() + ';';
+    out += ')' + entry.instance->attributes->bytes + entry.instance->output->text() + ';';
   }
   append_bytes(out, outputs.data(), outputs.size() * sizeof(Ref));
   return out;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "signature.h"
+#include "op_instance.h"
 
 namespace twofold {
 
@@ -22,14 +22,14 @@ void make_room(std::vector<T>& list) {
 }
 
 struct Entry {
-  SignatureRef signature;
+  OpInstanceRef instance;
   uint32_t first_ref;
   uint32_t count;
   uint64_t gradient_mask;  // bit i: the gradient flows to input i; the last bit stands for all inputs from there on
 
   static uint64_t mask_bit(size_t input) { return uint64_t{1} << (input < 63 ? input : 63); }
   bool flows_to(size_t input) const { return (gradient_mask & mask_bit(input)) != 0; }
-  bool requires_grad() const { return gradient_mask != 0 && signature->differentiable; }
+  bool requires_grad() const { return gradient_mask != 0 && instance->differentiable; }
 };
 
 struct Trace {
@@ -39,7 +39,7 @@ struct Trace {
 
   const Ref* inputs(const Entry& entry) const { return refs.data() + entry.first_ref; }
   Type* type_of_ref(Ref ref) const {
-    return ref >= 0 ? entries[static_cast<size_t>(ref)].signature->output : leaves[static_cast<size_t>(~ref)];
+    return ref >= 0 ? entries[static_cast<size_t>(ref)].instance->output : leaves[static_cast<size_t>(~ref)];
   }
   void append(const Entry& entry, const Ref* inputs);
   void clear();

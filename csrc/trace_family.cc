@@ -20,7 +20,7 @@ std::vector<int64_t> numbers_of(const CanonicalTrace& canonical) {
   std::vector<int64_t> numbers;
   for (const Type* type : canonical.trace.leaves) numbers.insert(numbers.end(), type->shape.begin(), type->shape.end());
   for (const Entry& entry : canonical.trace.entries) {
-    const auto& own = entry.signature->attributes->numbers;
+    const auto& own = entry.instance->attributes->numbers;
     numbers.insert(numbers.end(), own.begin(), own.end());
   }
   return numbers;
@@ -30,8 +30,8 @@ std::vector<int64_t> numbers_of(const CanonicalTrace& canonical) {
 uint64_t family_hash(const CanonicalTrace& canonical) {
   uint64_t hash = hash_bytes(canonical.trace.refs.data(), canonical.trace.refs.size() * sizeof(Ref));
   for (const Entry& entry : canonical.trace.entries) {
-    hash = (hash ^ entry.signature->operation->id) * 0x9E3779B97F4A7C15ull;
-    hash = (hash ^ (hash >> 32) ^ entry.signature->attributes->skeleton_hash) * 0x9E3779B97F4A7C15ull;
+    hash = (hash ^ entry.instance->operation->id) * 0x9E3779B97F4A7C15ull;
+    hash = (hash ^ (hash >> 32) ^ entry.instance->attributes->skeleton_hash) * 0x9E3779B97F4A7C15ull;
   }
   for (const Type* type : canonical.trace.leaves) {
     hash = (hash ^ (type->shape.size() * 512 + type->dtype * 2 + type->weak)) * 0x9E3779B97F4A7C15ull;
@@ -62,9 +62,9 @@ bool TraceFamily::is_like(const CanonicalTrace& other) const {
   if (a.entries.size() != b.entries.size() || a.refs != b.refs || first_.outputs != other.outputs) return false;
   if (!std::equal(a.leaves.begin(), a.leaves.end(), b.leaves.begin(), b.leaves.end(), same_kind)) return false;
   return std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), [](const Entry& x, const Entry& y) {
-    if (x.signature == y.signature) return true;
-    return x.count == y.count && x.signature->operation == y.signature->operation &&
-           x.signature->attributes->skeleton == y.signature->attributes->skeleton;
+    if (x.instance == y.instance) return true;
+    return x.count == y.count && x.instance->operation == y.instance->operation &&
+           x.instance->attributes->skeleton == y.instance->attributes->skeleton;
   });
 }
 

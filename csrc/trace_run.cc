@@ -20,12 +20,12 @@ std::vector<const Running*>& all_running() {
 }
 
 // The call that made an entry, looked up through identities.
-Signature* maker(const Trace& trace, size_t index) {
+OpInstance* maker(const Trace& trace, size_t index) {
   const Entry* entry = &trace.entries[index];
-  while (entry->signature->operation->python == hooks.copy && trace.inputs(*entry)[0] >= 0) {
+  while (entry->instance->operation->python == hooks.copy && trace.inputs(*entry)[0] >= 0) {
     entry = &trace.entries[static_cast<size_t>(trace.inputs(*entry)[0])];
   }
-  return entry->signature;
+  return entry->instance;
 }
 
 // The values of the inputs of an executable.

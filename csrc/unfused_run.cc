@@ -33,7 +33,7 @@ bool is_read_once(const Trace& trace, const Entry& entry, int32_t position) {
 bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t step) {
   if (plan.kinds[plan.steps[step]] != UnfusedPlan::Step::kCall) return false;
   const Entry& entry = canonical.trace.entries[plan.steps[step]];
-  const int32_t given = given_operand(*entry.signature->program);
+  const int32_t given = given_operand(*entry.instance->program);
   const Ref ref = given < 0 ? 0 : canonical.trace.inputs(entry)[given];
   return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == step && is_read_once(canonical.trace, entry, given);
 }
@@ -54,7 +54,7 @@ class TailMemory {
       if (plan.kinds[plan.steps[step]] != UnfusedPlan::Step::kPart) continue;
       made.shares = true;
       const Entry& entry = canonical.trace.entries[plan.steps[step]];
-      value(canonical.trace.inputs(entry)[entry.signature->traits->movement->operands[0]]).shares = true;
+      value(canonical.trace.inputs(entry)[entry.instance->traits->movement->operands[0]]).shares = true;
     }
     for (Ref ref : canonical.outputs) {
       if (ref >= 0) value(ref).read = value(ref).stays = true;
@@ -67,7 +67,7 @@ class TailMemory {
     const Value& made = values_[plan_.steps[step]];
     const Ref* refs = canonical_.trace.inputs(entry);
     const UnfusedPlan::Step kind = plan_.kinds[plan_.steps[step]];
-    const int32_t given = kind == UnfusedPlan::Step::kCall ? given_operand(*entry.signature->program) : -1;
+    const int32_t given = kind == UnfusedPlan::Step::kCall ? given_operand(*entry.instance->program) : -1;
     const bool stays = made.stays && !made.again;
     Memory found = stays ? Memory::kStays : Memory::kPassing;
     if (kind == UnfusedPlan::Step::kPart) {
@@ -128,7 +128,7 @@ UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) : steps(steps_of(canon
 size_t UnfusedPlan::memory() const { return memory_of(steps) + memory_of(kinds) + memory_of(uses) + memory_of(last_read); }
 
 bool only_moves(const Trace& trace, const Entry& entry) {
-  const std::optional<Movement>& movement = entry.signature->traits->movement;
+  const std::optional<Movement>& movement = entry.instance->traits->movement;
   return movement && (movement->number < 0 || trace.inputs(entry)[movement->number] < 0);
 }
 
@@ -143,10 +143,10 @@ void UnfusedPlan::find_parts(const CanonicalTrace& canonical) {
   }
   for (size_t i = 0; i < trace.entries.size(); ++i) {
     const Entry& entry = trace.entries[i];
-    kept[i] = entry.signature->output->nbytes;
+    kept[i] = entry.instance->output->nbytes;
     if (!only_moves(trace, entry)) continue;
     kinds[i] = Step::kCopied;
-    const Movement& movement = *entry.signature->traits->movement;
+    const Movement& movement = *entry.instance->traits->movement;
     const Ref source = movement.joins ? -1 : trace.inputs(entry)[movement.operands[0]];
     if (source < 0 || is_output[i]) continue;
     const int64_t whole = kept[static_cast<size_t>(source)];
@@ -166,16 +166,16 @@ void UnfusedPlan::find_tail(const CanonicalTrace& canonical) {
   for (size_t step = steps.size(); step-- > 0;) {
     const Entry& entry = trace.entries[steps[step]];
     if (kinds[steps[step]] == Step::kCall) {
-      const Program& program = *entry.signature->program;
+      const Program& program = *entry.instance->program;
       work += static_cast<double>(program.total_work);
-      const Traits* traits = traits_of(entry.signature);
+      const Traits* traits = traits_of(entry.instance);
       if (!traits) return PyErr_Clear();
       if (traits->checks || program.has_host || !program.nested.empty() || work > kLongestTail) return;
       scratch = std::max(scratch, program.arena_bytes);
     }
     const Memory result = memory.of(step);
-    if (result == Memory::kPassing) passing += entry.signature->output->nbytes;
-    if (result == Memory::kOfLeaf) saved += entry.signature->output->nbytes;
+    if (result == Memory::kPassing) passing += entry.instance->output->nbytes;
+    if (result == Memory::kOfLeaf) saved += entry.instance->output->nbytes;
     if (result != Memory::kOfLeaf || saved - passing - scratch < gain) continue;
     gain = saved - passing - scratch;
     tail = step;
@@ -245,7 +245,7 @@ bool UnfusedRun::point(const Entry& entry) {
 
 bool UnfusedRun::run_step(size_t step) {
   const size_t index = plan_.steps[step];
-  const Program* program = canonical_.trace.entries[index].signature->program.get();
+  const Program* program = canonical_.trace.entries[index].instance->program.get();
   BufferRef result;  // until an error is raised: it may be the location of an operand
   try {
     if (plan_.kinds[index] != UnfusedPlan::Step::kCall) {
@@ -262,11 +262,11 @@ bool UnfusedRun::run_step(size_t step) {
   } catch (const KernelError& found) {
     const Entry& entry = canonical_.trace.entries[index];
     const Owned operands(operands_of(canonical_.trace, entry, pointers_.data(), provenance_));
-    raise_kernel_error(*program, found, {entry.signature, provenance_[index], operands.object});
+    raise_kernel_error(*program, found, {entry.instance, provenance_[index], operands.object});
     error_.keep();
     return true;
   } catch (const OutOfMemory& missing) {
-    const Signature& called = *canonical_.trace.entries[index].signature;
+    const OpInstance& called = *canonical_.trace.entries[index].instance;
     const bool of_result = missing.nbytes == static_cast<size_t>(called.output->nbytes);
     raise_out_of_memory(missing.nbytes, called.operation->name + (of_result ? ", result " : ", on the way to ") + called.output->text(),
                         provenance_[index]);
@@ -283,7 +283,7 @@ bool UnfusedRun::fail(size_t index) {
   PyErr_Fetch(&type, &value, &traceback);
   const Owned operands(operands_of(canonical_.trace, entry, pointers_.data(), provenance_));
   PyErr_Restore(type, value, traceback);
-  locate_host_error({entry.signature, provenance_[index], operands.object});
+  locate_host_error({entry.instance, provenance_[index], operands.object});
   error_.keep();
   return true;
 }
@@ -291,11 +291,11 @@ bool UnfusedRun::fail(size_t index) {
 // The result of a call that only moves data.
 BufferRef UnfusedRun::moved(size_t step) {
   const Entry& entry = entry_of(step);
-  const Movement& movement = *entry.signature->traits->movement;
+  const Movement& movement = *entry.instance->traits->movement;
   int64_t number = 0;
   if (movement.number >= 0) std::memcpy(&number, pointers_[static_cast<size_t>(movement.number)], sizeof number);
   char* first = static_cast<char*>(pointers_[movement.operands[0]]) + movement.offset + movement.step * number;
-  const auto nbytes = static_cast<size_t>(entry.signature->output->nbytes);
+  const auto nbytes = static_cast<size_t>(entry.instance->output->nbytes);
   if (plan_.kinds[plan_.steps[step]] == UnfusedPlan::Step::kPart) {
     const Ref source = canonical_.trace.inputs(entry)[movement.operands[0]];
     return BufferRef(part_of_buffer(values_[static_cast<size_t>(source)].get(), first, nbytes));
@@ -308,7 +308,7 @@ BufferRef UnfusedRun::moved(size_t step) {
   copies_.clear();
   char* target = static_cast<char*>(made->data);
   for (uint32_t operand : movement.operands) {
-    copies_.push_back({target, static_cast<const char*>(pointers_[operand]), static_cast<size_t>(entry.signature->inputs[operand]->nbytes)});
+    copies_.push_back({target, static_cast<const char*>(pointers_[operand]), static_cast<size_t>(entry.instance->inputs[operand]->nbytes)});
     target += copies_.back().nbytes;
   }
   copy_parts(copies_, interrupts_);
@@ -326,7 +326,7 @@ BufferRef UnfusedRun::result_of(size_t step, const Program& program, size_t* who
 
 BufferRef UnfusedRun::own_memory(size_t step) {
   if (held_ && ready_[step - plan_.tail]) return std::move(ready_[step - plan_.tail]);
-  return BufferRef(new_buffer(static_cast<size_t>(entry_of(step).signature->output->nbytes)));
+  return BufferRef(new_buffer(static_cast<size_t>(entry_of(step).instance->output->nbytes)));
 }
 
 // The buffer of a dead operand that the result may reuse; null if there is none.
@@ -355,16 +355,16 @@ void UnfusedRun::begin_tail() {
     const Entry& entry = entry_of(i);
     const Memory result = results.of(i);
     if (result == Memory::kOfValue) continue;
-    if (result == Memory::kOfLeaf && spare_[~trace.inputs(entry)[given_operand(*entry.signature->program)]]) {
-      saved += entry.signature->output->nbytes;
+    if (result == Memory::kOfLeaf && spare_[~trace.inputs(entry)[given_operand(*entry.instance->program)]]) {
+      saved += entry.instance->output->nbytes;
       continue;
     }
-    if (result == Memory::kPassing) passing += entry.signature->output->nbytes;
+    if (result == Memory::kPassing) passing += entry.instance->output->nbytes;
     wanted.push_back(i);
   }
   if (saved == 0 || passing > saved) return;
   std::vector<BufferRef> ready(plan_.steps.size() - plan_.tail);
-  for (size_t i : wanted) ready[i - plan_.tail] = BufferRef(new_buffer(static_cast<size_t>(entry_of(i).signature->output->nbytes)));
+  for (size_t i : wanted) ready[i - plan_.tail] = BufferRef(new_buffer(static_cast<size_t>(entry_of(i).instance->output->nbytes)));
   if (plan_.tail_scratch > 0) scratch_ = BufferRef(new_buffer(static_cast<size_t>(plan_.tail_scratch)));
   ready_ = std::move(ready);
   held_.emplace(interrupts_);

@@ -197,7 +197,7 @@ struct Declared {
 // The calls that rematerialise a deferred value, on values that are computed.
 struct Deferred {
   struct Call {
-    SignatureRef signature;
+    OpInstanceRef instance;
     Provenance provenance;
     std::vector<Ref> inputs;  // the number of an earlier call, or ~k for input k
   };
@@ -224,7 +224,7 @@ struct Value {
   Value* next_dying = nullptr;  // in the list of values to destroy
   ValueRef before;              // what its handle held before an in-place operation: what it holds after all if the run fails
   std::shared_ptr<const FreedTrace> freed;  // if a backward pass has freed its graph
-  SignatureRef made_by;        // then the call that made it, or null
+  OpInstanceRef made_by;        // then the call that made it, or null
   GradientSlot* slot = nullptr;
   std::shared_ptr<SavedTrace> saved;
   std::unique_ptr<Declared> declared;

@@ -224,11 +224,11 @@ def test_programs_of_batches_count_in_the_budget_of_caches() -> None:
     arrays = [torch.tensor([0.1, 0.2, 0.3, 0.4]) for _ in range(80)]
     with at_once():
         run_batch(60)
-        before = torch.stats().caches["signatures"]
+        before = torch.stats().caches["op instances"]
         plans = torch.stats().batch_plans
         for rows in range(61, 71):
             run_batch(rows)
-        after = torch.stats().caches["signatures"]
+        after = torch.stats().caches["op instances"]
     assert torch.stats().batch_plans == plans
     assert after.count == before.count
     assert after.bytes > before.bytes + 10 * 100

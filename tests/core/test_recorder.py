@@ -28,7 +28,7 @@ def test_a_repeated_trace_is_predicted():
     after = _core.statistics()
     assert after["predicted_flushes"] - before["predicted_flushes"] == 10
     assert after["other_flushes"] == before["other_flushes"]
-    assert after["signatures"] == before["signatures"]
+    assert after["op instances"] == before["op instances"]
     assert len(set(values)) == 1
 
 
@@ -303,7 +303,7 @@ def test_memory_stays_constant_over_many_steps():
     for _ in range(2000):
         step()
     after = _core.statistics()
-    for name in ("signatures", "traces", "executables", "pool_in_use_bytes"):
+    for name in ("op instances", "traces", "executables", "pool_in_use_bytes"):
         assert after[name] == before[name], name
 
 

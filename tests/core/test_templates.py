@@ -21,7 +21,7 @@ from twofold.frontend import install
 PYTHON = (
     "expand",
     "expand_gradients",
-    "compile_signature",
+    "compile_op_instance",
     "traits_of",
     "template_of",
     "template_gradients",
@@ -174,13 +174,13 @@ print(digest.hexdigest())
 def test_bits_do_not_depend_on_how_sizes_are_planned() -> None:
     folder = str(Path(__file__).parent)
     found = set()
-    for mode in ("off", "at_once", "second_size"):  # in processes of their own, as signatures are kept
+    for mode in ("off", "at_once", "second_size"):  # in processes of their own, as op instances are kept
         command = [sys.executable, "-c", PROGRAM.format(folder=folder, mode=mode)]
         found.add(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert len(found) == 1
 
 
-def test_new_signatures_by_template_have_the_bits_of_those_of_python() -> None:
+def test_new_op_instances_by_template_have_the_bits_of_those_of_python() -> None:
     def program(n: int, scale: float) -> bytes:
         x = torch.linspace(-1.0, 1.0, n * 3).reshape(n, 3)
         return ((x * scale).exp().sum(0) / x.abs().mean() - x[n // 2]).numpy().tobytes()

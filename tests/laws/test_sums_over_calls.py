@@ -330,10 +330,10 @@ def test_no_number_of_calls_makes_a_new_op_instance():
 
     for count in range(2, 40):
         once(count)
-    before = _core.statistics()["signatures"]
+    before = _core.statistics()["op instances"]
     for count in (250, 251, 262):
         assert once(count) == [[count] * 3] * 2
-    assert _core.statistics()["signatures"] - before < 16
+    assert _core.statistics()["op instances"] - before < 16
 
 
 def test_a_sample_of_a_batched_gradient_has_the_bits_that_it_has_alone():

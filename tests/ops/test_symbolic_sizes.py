@@ -236,7 +236,7 @@ for name in sampled.operations_with_samples():
 def test_calls_of_one_family_have_the_bits_of_calls_that_are_planned_one_by_one() -> None:
     folder = str(Path(__file__).parent)
     found = []
-    for mode in ("off", "at_once"):  # in processes of their own, as signatures are kept
+    for mode in ("off", "at_once"):  # in processes of their own, as op instances are kept
         command = [sys.executable, "-c", ALL_CALLS.format(folder=folder, mode=mode)]
         found.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
     assert [one for one, other in zip(*found, strict=True) if one != other] == []

@@ -119,7 +119,7 @@ def test_op_instances_that_a_plan_makes_are_not_kept_for_long() -> None:
             for one in itertools.islice(parts, 2600):
                 total = total + torch.cat(one).sum()
             total.item()
-        found = torch.stats().caches["signatures"]
+        found = torch.stats().caches["op instances"]
         assert found.misses > 12000, found
         assert found.count < 9000, found
     """
@@ -240,7 +240,7 @@ def test_calls_of_always_new_sizes_stay_within_the_budget() -> None:
         sized(rows)
         torch.wait_for_compiler()
     after = caches()
-    for name in ("signatures", "attributes"):
+    for name in ("op instances", "attributes"):
         found = after[name]
         assert found["bytes"] <= found["budget"] * 5 // 4, (name, found)
         assert found["evictions"] > before[name]["evictions"] + 100
@@ -335,7 +335,7 @@ def test_bodies_of_loops_of_always_new_sizes_stay_within_the_budget() -> None:
     assert [total(rows) for rows in range(1, 80)] == wanted
 
 
-def test_threads_share_signatures_machine_code_and_declared_graphs() -> None:
+def test_threads_share_op_instances_machine_code_and_declared_graphs() -> None:
     shapes = [(1 + k % 5, 1 + k % 7) for k in range(12)]
     wanted = {rows: sized(rows) for rows in range(2, 40)}
     declared = fed(shapes)
@@ -370,7 +370,7 @@ def test_threads_share_signatures_machine_code_and_declared_graphs() -> None:
 
 
 def test_the_budget_is_set_by_the_environment() -> None:
-    program = "import twofold; print(twofold.stats().caches['signatures'].budget)"
+    program = "import twofold; print(twofold.stats().caches['op instances'].budget)"
     environment = {"TWOFOLD_CACHE_BYTES": str(32 << 10), "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
@@ -421,7 +421,7 @@ def test_long_traces_are_kept_at_once_in_budget_that_others_do_not_use() -> None
         kept = {name: counts()[name] - before[name] for name in before}
         assert kept["traces"] == kept["executables"] and 3 < kept["traces"] < 8
         lent = {name: share - caches()[name]["budget"] for name, share in shares.items()}
-        assert lent["executables"] < 0 < lent["signatures"]
+        assert lent["executables"] < 0 < lent["op instances"]
         assert all(lent[name] <= shares[name] / 2 for name in lent)
 
 

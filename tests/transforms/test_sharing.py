@@ -23,7 +23,7 @@ from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.op import REGISTRY, ContractionOp, TemplateOp
-from twofold.runtime.instances import OpInstance, compile_signature
+from twofold.runtime.instances import OpInstance, compile_op_instance
 from twofold.transforms.derived import stable_graph
 from twofold.transforms.reverse import split_vjp, vjp_of
 
@@ -67,14 +67,14 @@ def computed() -> Iterator[list[Graph]]:
 
     def compiled(instance: OpInstance) -> Any:
         graphs.append(instance.graph)
-        return compile_signature(instance)
+        return compile_op_instance(instance)
 
     _core.set_templates("off")  # sizes that were met before would not be compiled again
-    _core.set_hook("compile_signature", compiled)
+    _core.set_hook("compile_op_instance", compiled)
     try:
         yield graphs
     finally:
-        _core.set_hook("compile_signature", compile_signature)
+        _core.set_hook("compile_op_instance", compile_op_instance)
         _core.set_templates("second_size")
 
 

@@ -232,7 +232,7 @@ _HOOKS: dict[str, Any] = {
 _LATE_HOOKS = {
     "bad_value": "twofold.runtime.anomaly",
     "is_cheap": "twofold.runtime.instances",
-    "compile_signature": "twofold.runtime.instances",
+    "compile_op_instance": "twofold.runtime.instances",
     "display": "twofold.frontend.display",
     "expand": "twofold.runtime.instances",
     "expand_gradients": "twofold.runtime.instances",

@@ -189,7 +189,7 @@ def _gradient(
 
 
 @spanned("compile operation")
-def compile_signature(instance: OpInstance) -> Any:
+def compile_op_instance(instance: OpInstance) -> Any:
     """The unfused program of an op instance."""
     key = instance.part("program")
     saved = saved_plans().read(key)

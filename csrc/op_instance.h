@@ -46,8 +46,8 @@ struct Attributes {
 using AttributesRef = Held<Attributes>;
 
 class BatchFamily;
-struct Signature;
-using SignatureRef = Held<Signature>;
+struct OpInstance;
+using OpInstanceRef = Held<OpInstance>;
 struct Template;
 
 // How gradients of several calls are summed: the kinds of twofold.transforms.gradient_forms.
@@ -67,7 +67,7 @@ struct Gradient {
   struct Release {
     void operator()(PyObject* object) const;
   };
-  SignatureRef signature;     // null where no gradient flows; held from one side only: the gradient has longer attributes
+  OpInstanceRef instance;     // null where no gradient flows; held from one side only: the gradient has longer attributes
   std::vector<int32_t> used;  // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k, then the shared values
   std::vector<int32_t> reads;  // the same, sorted, with the operands of shared values in place of these
   Form form;
@@ -102,8 +102,8 @@ struct Traits {
   bool read(PyObject* defers, PyObject* checks, PyObject* movement);  // false with a Python error set
 };
 
-struct Signature {
-  ~Signature();
+struct OpInstance {
+  ~OpInstance();
   size_t memory() const;
 
   int32_t references = 0;
@@ -131,7 +131,7 @@ struct Hooks {
   PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (op instance or None, type, differentiable)
   PyObject* expand_gradients = nullptr;  // (op, attrs, input types, op instance, inputs) -> [(number, (op, attrs, op instance, type, used, form)
                                          // or exception)], shared values in front of what reads them
-  PyObject* compile_signature = nullptr;  // (op instance) -> Program
+  PyObject* compile_op_instance = nullptr;  // (op instance) -> Program
   PyObject* compile_trace = nullptr;    // (executable, wait, locations of its first and last entry) -> whether it will be
   PyObject* kernel_error = nullptr;     // (labels, label, code, where, location, op or None, its input types) -> exception
   PyObject* host_error = nullptr;       // (error of error_class, where, location, op, attributes, operands) -> exception
@@ -195,31 +195,31 @@ Operation* operation_of(PyObject* op);  // null with a Python error set
 AttributesRef attributes_of(PyObject* tuple);
 Attributes* no_attributes();
 
-SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
-// As find_signature, but asks Python on a miss; arguments are for messages only. Null with a Python error set.
-SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
+OpInstanceRef find_op_instance(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+// As find_op_instance, but asks Python on a miss; arguments are for messages only. Null with a Python error set.
+OpInstanceRef op_instance_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
 // The gradients of the inputs whose bits are set; null with a Python error set.
-const GradientPlan* gradient_plan_of(Signature* signature, uint64_t wanted);
+const GradientPlan* gradient_plan_of(OpInstance* instance, uint64_t wanted);
 // Adds a gradient of a call with `count` inputs, after the shared values that it reads.
-void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef gradient, std::vector<int32_t> used, Form form);
+void add_gradient(GradientPlan& plan, size_t inputs, size_t index, OpInstanceRef gradient, std::vector<int32_t> used, Form form);
 // The types of what a gradient uses.
-std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signature, const std::vector<int32_t>& used);
+std::vector<Type*> types_read(const GradientPlan& plan, const OpInstance* instance, const std::vector<int32_t>& used);
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a Python error set
 // The traits of a call; null with a Python error set.
-const Traits* traits_of(Signature* signature);
+const Traits* traits_of(OpInstance* instance);
 // 1 if a large result is rematerialised rather than kept in memory; -1 with a Python error set.
-int is_cheap(Signature* signature);
-// A new signature without a result type, which must not exist.
-SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
+int is_cheap(OpInstance* instance);
+// A new op instance without a result type, which must not exist.
+OpInstanceRef insert_op_instance(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set
 // The closed graph of a call whose sizes are known, borrowed; null with a Python error set.
-PyObject* graph_of(Signature* signature);
+PyObject* graph_of(OpInstance* instance);
 // The labels of the unfused program for run-time errors, borrowed; null with a Python error set.
-PyObject* labels_of(Signature* signature);
+PyObject* labels_of(OpInstance* instance);
 // The unfused program; null with a Python error set.
-Program* program_of(Signature* signature);
+Program* program_of(OpInstance* instance);
 // Accounts for bytes that an op instance holds.
-void charge_signatures(int64_t bytes);
+void charge_op_instances(int64_t bytes);
 
 PyObject* python_type(Type* type);           // borrowed
 Type* type_from_python(PyObject* tensor_type);

@@ -1,6 +1,6 @@
 #include <Python.h>
 
-#include "signature.h"
+#include "op_instance.h"
 
 #include "batch_program.h"
 #include "cache.h"
@@ -122,13 +122,13 @@ uint64_t hash_key(Operation* op, Attributes* attributes, Type* const* inputs, si
 
 // Open addressing, power-of-two size.
 struct Memo {
-  std::vector<Signature*> slots = std::vector<Signature*>(1024, nullptr);
+  std::vector<OpInstance*> slots = std::vector<OpInstance*>(1024, nullptr);
   size_t count = 0;
 
-  Signature** find(uint64_t hash, Operation* op, Attributes* attributes, Type* const* inputs, size_t n) {
+  OpInstance** find(uint64_t hash, Operation* op, Attributes* attributes, Type* const* inputs, size_t n) {
     size_t mask = slots.size() - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
-      Signature* s = slots[i];
+      OpInstance* s = slots[i];
       if (!s) return &slots[i];
       if (s->hash == hash && s->operation == op && s->attributes == attributes && s->inputs.size() == n &&
           (n == 0 || std::memcmp(s->inputs.data(), inputs, n * sizeof(Type*)) == 0)) {
@@ -138,9 +138,9 @@ struct Memo {
   }
 
   void grow() {
-    std::vector<Signature*> old(slots.size() * 2, nullptr);
+    std::vector<OpInstance*> old(slots.size() * 2, nullptr);
     old.swap(slots);
-    for (Signature* s : old) {
+    for (OpInstance* s : old) {
       if (s) *find(s->hash, s->operation, s->attributes, s->inputs.data(), s->inputs.size()) = s;
     }
   }
@@ -154,49 +154,49 @@ Memo& memo() {
 constexpr size_t kGraph = 1024;  // approximate bytes of an op instance in Python: with its graph or, if plans were found, without
 constexpr size_t kMostSpare = 4096;  // unreferenced op instances that a template can make again: above this number half are evicted
 
-CacheAccount& account = *new CacheAccount("signatures", 5);
+CacheAccount& account = *new CacheAccount("op instances", 5);
 size_t pinned = 0;  // bytes above the budget that are in use: try again when much has been added
 
 // Whether a template can make it again.
-bool is_spare(const Signature* s) { return s->plan && s->references == 0 && !s->program && s->gradients.empty() && s->batches.empty(); }
+bool is_spare(const OpInstance* s) { return s->plan && s->references == 0 && !s->program && s->gradients.empty() && s->batches.empty(); }
 
-void free_signatures(const std::vector<Signature*>& freed) {
+void free_op_instances(const std::vector<OpInstance*>& freed) {
   Memo& table = memo();
-  std::vector<Signature*> old(table.slots.size(), nullptr);
-  for (Signature* s : freed) s->last_use = 0;
+  std::vector<OpInstance*> old(table.slots.size(), nullptr);
+  for (OpInstance* s : freed) s->last_use = 0;
   old.swap(table.slots);
-  for (Signature* s : old) {
+  for (OpInstance* s : old) {
     if (s && s->last_use) *table.find(s->hash, s->operation, s->attributes, s->inputs.data(), s->inputs.size()) = s;
   }
   account.count = table.count -= freed.size();
   account.evictions += freed.size();
-  for (Signature* s : freed) delete s;  // this may run Python, which may re-enter
+  for (OpInstance* s : freed) delete s;  // this may run Python, which may re-enter
 }
 
-void sort_by_use(std::vector<Signature*>& list) {
-  std::sort(list.begin(), list.end(), [](const Signature* a, const Signature* b) { return a->last_use < b->last_use; });
+void sort_by_use(std::vector<OpInstance*>& list) {
+  std::sort(list.begin(), list.end(), [](const OpInstance* a, const OpInstance* b) { return a->last_use < b->last_use; });
 }
 
 // With sizes that are always new, most op instances never repeat, long before they fill the budget.
 void drop_spare() {
-  std::vector<Signature*> spare;
-  for (Signature* s : memo().slots) {
+  std::vector<OpInstance*> spare;
+  for (OpInstance* s : memo().slots) {
     if (s && is_spare(s)) spare.push_back(s);
   }
   if (spare.size() <= kMostSpare) return;
   sort_by_use(spare);
   spare.resize(spare.size() - kMostSpare / 2);
-  for (const Signature* s : spare) account.bytes -= std::min(account.bytes, s->memory());
-  free_signatures(spare);
+  for (const OpInstance* s : spare) account.bytes -= std::min(account.bytes, s->memory());
+  free_op_instances(spare);
 }
 
 // Evicts the least recently used unreferenced op instances, down to three quarters of the budget, and `portion` of those that could
 // be evicted in any case; false if there was nothing.
 bool sweep(double portion = 0) {
   Memo& table = memo();
-  std::vector<Signature*> idle;
+  std::vector<OpInstance*> idle;
   account.bytes = 0;
-  for (Signature* s : table.slots) {
+  for (OpInstance* s : table.slots) {
     if (!s) continue;
     account.bytes += s->memory();
     if (s->references == 0) idle.push_back(s);
@@ -209,14 +209,14 @@ bool sweep(double portion = 0) {
   }
   idle.resize(freed);
   if (!freed) return false;
-  free_signatures(idle);
+  free_op_instances(idle);
   return true;
 }
 
 const bool holds = (add_holder([] { return sweep(0.125); }), true);
 
 // Op instances are held by gradients, which die with what they differentiate, and by traces.
-void bound_signatures() {
+void bound_op_instances() {
   while (sweep() && account.bytes > account.budget) {}
   while (account.bytes > account.budget && drop_oldest_of_all()) sweep();
   pinned = account.bytes + account.bytes / 4;
@@ -239,9 +239,9 @@ PyObject* types_tuple(Type* const* inputs, size_t count) {
   return tuple;
 }
 
-Signature::~Signature() { Py_XDECREF(graph); }
+OpInstance::~OpInstance() { Py_XDECREF(graph); }
 
-size_t Signature::memory() const {
+size_t OpInstance::memory() const {
   constexpr size_t kAllocated = 128;  // around these pieces, and in the table
   size_t total = kAllocated + sizeof *this + memory_of(inputs) + memory_of(gradients) + (graph ? kGraph : 0) + (program ? program->memory() : 0);
   for (const auto& plan : gradients) {
@@ -253,16 +253,16 @@ size_t Signature::memory() const {
   return total + (values ? sizeof *values + memory_of(*values) : 0);
 }
 
-SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+OpInstanceRef insert_op_instance(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
   static uint32_t made = 0;
-  if (account.bytes > std::max(account.budget, pinned)) bound_signatures();
+  if (account.bytes > std::max(account.budget, pinned)) bound_op_instances();
   if (++made % kMostSpare == 0) drop_spare();
   Memo& table = memo();
   if (table.count * 2 >= table.slots.size()) table.grow();
   uint64_t hash = hash_key(op, attributes, inputs, count);
-  if (Signature* found = *table.find(hash, op, attributes, inputs, count)) return found;
-  auto owned = std::make_unique<Signature>();
-  Signature* s = owned.get();
+  if (OpInstance* found = *table.find(hash, op, attributes, inputs, count)) return found;
+  auto owned = std::make_unique<OpInstance>();
+  OpInstance* s = owned.get();
   s->id = made;
   s->last_use = next_use();
   s->operation = op;
@@ -280,7 +280,7 @@ SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const
 namespace {
 
 // Reads (graph, output TensorType, differentiable) into s.
-bool fill(Signature* s, PyObject* result) {
+bool fill(OpInstance* s, PyObject* result) {
   PyObject *graph, *type;
   int differentiable;
   if (!PyArg_ParseTuple(result, "OOp", &graph, &type, &differentiable)) return false;
@@ -347,7 +347,7 @@ size_t memory_of_attributes(const Attributes& attributes) {
   return sizeof attributes + attributes.bytes.size() * (2 + kTuple) + attributes.skeleton.size() + memory_of(attributes.numbers);
 }
 
-// As for signatures.
+// As for op instances.
 void sweep_attributes() {
   auto& known = known_attributes();
   std::vector<std::unordered_map<std::string, std::unique_ptr<Attributes>>::iterator> idle;
@@ -417,8 +417,8 @@ Attributes* no_attributes() {
   return empty;
 }
 
-SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
-  Signature* found = *memo().find(hash_key(op, attributes, inputs, count), op, attributes, inputs, count);
+OpInstanceRef find_op_instance(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
+  OpInstance* found = *memo().find(hash_key(op, attributes, inputs, count), op, attributes, inputs, count);
   if (found) {
     found->last_use = next_use();
     ++account.hits;
@@ -426,9 +426,9 @@ SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* 
   return found;
 }
 
-SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments) {
-  if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
-  if (SignatureRef made = signature_by_template(op, attributes, inputs, count)) return made;
+OpInstanceRef op_instance_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments) {
+  if (OpInstanceRef found = find_op_instance(op, attributes, inputs, count)) return found;
+  if (OpInstanceRef made = op_instance_by_template(op, attributes, inputs, count)) return made;
   if (PyErr_Occurred()) return nullptr;
   Owned types(types_tuple(inputs, count));
   if (!types) return nullptr;
@@ -441,10 +441,10 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   Owned result(PyObject_CallFunctionObjArgs(hooks.expand, op->python, attributes->tuple, types.object, operands.object, nullptr));
   if (!result) return nullptr;
   // The type rule may have added this op instance meanwhile.
-  if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
-  Signature probe;
+  if (OpInstanceRef found = find_op_instance(op, attributes, inputs, count)) return found;
+  OpInstance probe;
   if (!fill(&probe, result.object)) return nullptr;
-  SignatureRef s = insert_signature(op, attributes, inputs, count);
+  OpInstanceRef s = insert_op_instance(op, attributes, inputs, count);
   s->output = probe.output;
   if (!s->graph) std::swap(s->graph, probe.graph);  // that of a nested call may be in use
   account.bytes += s->graph ? kGraph : 0;
@@ -452,7 +452,7 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   return s;
 }
 
-PyObject* graph_of(Signature* s) {
+PyObject* graph_of(OpInstance* s) {
   if (s->graph) return s->graph;
   Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
   Owned operands(PyTuple_New(0));
@@ -489,28 +489,28 @@ bool Traits::read(PyObject* defers_, PyObject* checks_, PyObject* moved) {
   return !PyErr_Occurred();
 }
 
-const Traits* traits_of(Signature* signature) {
-  if (!signature->traits) {
+const Traits* traits_of(OpInstance* instance) {
+  if (!instance->traits) {
     auto made = std::make_unique<Traits>();
-    if (hooks.traits_of && signature->graph) {
-      const Owned found(PyObject_CallOneArg(hooks.traits_of, signature->graph));
+    if (hooks.traits_of && instance->graph) {
+      const Owned found(PyObject_CallOneArg(hooks.traits_of, instance->graph));
       PyObject *defers, *checks, *movement;
       if (!found || !PyArg_ParseTuple(found.object, "OOO", &defers, &checks, &movement) || !made->read(defers, checks, movement)) {
         return nullptr;
       }
     }
-    if (signature->traits) return signature->traits.get();  // another thread was first, and may be reading them now
-    const size_t before = signature->memory();
-    signature->traits = std::move(made);
-    account.bytes += signature->memory() - before;
+    if (instance->traits) return instance->traits.get();  // another thread was first, and may be reading them now
+    const size_t before = instance->memory();
+    instance->traits = std::move(made);
+    account.bytes += instance->memory() - before;
   }
-  return signature->traits.get();
+  return instance->traits.get();
 }
 
-int is_cheap(Signature* signature) {
-  int8_t& memo = signature->plan ? signature->plan->is_cheap : signature->is_cheap;
+int is_cheap(OpInstance* instance) {
+  int8_t& memo = instance->plan ? instance->plan->is_cheap : instance->is_cheap;
   if (memo < 0) {
-    PyObject* call = signature->plan ? signature->plan->python : signature->graph;
+    PyObject* call = instance->plan ? instance->plan->python : instance->graph;
     const Owned found(call && hooks.is_cheap ? PyObject_CallOneArg(hooks.is_cheap, call) : Py_NewRef(Py_False));
     const int truth = found ? PyObject_IsTrue(found.object) : -1;
     if (truth < 0) return -1;
@@ -521,15 +521,15 @@ int is_cheap(Signature* signature) {
 
 namespace {
 
-ProgramRef compiled_by_python(Signature* s) {
+ProgramRef compiled_by_python(OpInstance* s) {
   PyObject* graph = graph_of(s);
-  Owned result(graph ? PyObject_CallOneArg(hooks.compile_signature, graph) : nullptr);
+  Owned result(graph ? PyObject_CallOneArg(hooks.compile_op_instance, graph) : nullptr);
   return result ? program_from_python(result.object) : nullptr;
 }
 
 }  // namespace
 
-PyObject* labels_of(Signature* s) {
+PyObject* labels_of(OpInstance* s) {
   if (!s->program->labels) {
     ProgramRef concrete = compiled_by_python(s);
     if (!concrete) return nullptr;
@@ -538,7 +538,7 @@ PyObject* labels_of(Signature* s) {
   return s->program->labels;
 }
 
-Program* program_of(Signature* s) {
+Program* program_of(OpInstance* s) {
   if (!s->program) {
     ProgramRef made = s->plan ? program_by_template(s) : nullptr;
     if (PyErr_Occurred()) return nullptr;
@@ -553,7 +553,7 @@ Program* program_of(Signature* s) {
   return s->program.get();
 }
 
-void charge_signatures(int64_t bytes) { account.bytes += static_cast<size_t>(std::max(bytes, -static_cast<int64_t>(account.bytes))); }
+void charge_op_instances(int64_t bytes) { account.bytes += static_cast<size_t>(std::max(bytes, -static_cast<int64_t>(account.bytes))); }
 
 PyObject* python_type(Type* type) {
   if (!type->python) {
