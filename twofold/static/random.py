@@ -29,6 +29,8 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 
 _MASK = 0x7FFFFFFFFFFFFFFF
+_FACTORS = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
+"""Of two seeds that are mixed into one key."""
 
 
 _GRAPH_SEED = 87654321
@@ -80,7 +82,7 @@ def next_key(seed: int | None) -> int:
         return secrets.randbits(62)
     first = _GRAPH_SEED if graph.seed is None else graph.seed
     second = graph.random_op_count if seed is None else int(seed) + (1 << 32)
-    return (first * 0x9E3779B97F4A7C15 + second * 0xBF58476D1CE4E5B9 + 1) & _MASK
+    return (first * _FACTORS[0] + second * _FACTORS[1] + 1) & _MASK
 
 
 def _sampler(
@@ -237,8 +239,8 @@ def _key_of(seed: Any) -> Any:
     """The key of a stream that two integers alone decide."""
     if tuple(seed.shape) != (2,):
         raise ShapeError(f"a seed of shape {tuple(seed.shape)}", "Give two integers.")
-    factors = [0x9E3779B97F4A7C15 - (1 << 64), 0xBF58476D1CE4E5B9 - (1 << 64)]
-    first, second = (ops.multiply(ops.select(ops.cast(seed, int64), 0, k), n) for k, n in enumerate(factors))
+    signed = [factor - (1 << 64) for factor in _FACTORS]
+    first, second = (ops.multiply(ops.select(ops.cast(seed, int64), 0, k), n) for k, n in enumerate(signed))
     return ops.bitwise_and(ops.add(ops.add(first, second), 1), _MASK)
 
 
