@@ -73,7 +73,10 @@ def parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 def reordered(equation: str, x: Any) -> Any:
     """The view of ``x`` that has its axes in another order, or diagonals of it; None where elements are computed."""
-    (term,), result = parse(equation, [x.ndim])
+    try:
+        (term,), result = parse(equation, [x.ndim])
+    except ArgumentError:
+        return None  # the error of the operation names its operands alone
     if set(term) != set(result):
         return None
     for letter in result:
