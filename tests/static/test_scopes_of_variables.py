@@ -147,3 +147,32 @@ def test_variables_of_slim_have_defaults_of_scopes():
         assert found == "own" and asked[0][1]["shape"] == [3] and asked[0][1]["reuse"] is not True
         with slim.arg_scope([slim.softmax, slim.maxout], scope="made"):
             assert slim.softmax(tf.zeros([1, 2])).name == "made/Reshape_1:0"
+
+
+AUTO = tf.AUTO_REUSE
+
+
+@pytest.mark.parametrize(
+    ("outer", "given", "named", "entered"),
+    [  # Of TensorFlow 1.15.5: a scope named anew, and one that was made outside with no reuse, inside ``outer``.
+        (None, False, False, False),
+        (None, AUTO, AUTO, AUTO),
+        (True, None, True, False),
+        (True, False, True, False),
+        (True, AUTO, AUTO, AUTO),
+        (AUTO, None, AUTO, False),
+        (AUTO, False, AUTO, False),
+        (AUTO, True, True, True),
+    ],
+)
+def test_reuse_that_is_false_is_that_of_the_scope_around_a_name_and_of_an_entered_scope_its_own(
+    outer: object, given: object, named: object, entered: object
+) -> None:
+    with tf.Graph().as_default():
+        with tf.variable_scope("made") as made:
+            pass
+        with tf.variable_scope("outer", reuse=outer):
+            with tf.variable_scope("inner", reuse=given) as inner:
+                assert inner.reuse is named
+            with tf.variable_scope(made, reuse=given) as again:
+                assert again.reuse is entered

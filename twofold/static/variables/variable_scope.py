@@ -151,8 +151,7 @@ def variable_scope(
     check_one_graph("variable_scope", values)
     outer = get_variable_scope()
     name, part, inherited = _named(graph, outer, name_or_scope, default_name)
-    if reuse is None or (reuse is False and outer.reuse is True):
-        reuse = inherited.reuse or outer.reuse
+    reuse = reuse or inherited.reuse
     made = VariableScope(
         name,
         reuse,
