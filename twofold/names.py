@@ -274,7 +274,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.contrib": (
             "cluster_resolver compiler crf cudnn_rnn data distributions eager estimator factorization "
             "framework image layers learn legacy_seq2seq losses metrics opt predictor rnn seq2seq slim "
-            "stateless staging tensorboard tpu training util"
+            "staging stateless tensorboard tpu training util"
         ),
     },
     "twofold.static.contrib.learn": {
