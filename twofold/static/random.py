@@ -167,6 +167,10 @@ def truncated_normal(
     counter: Any = 0,
 ) -> Any:
     """Normal numbers none of which is further than two standard deviations from the mean."""
+    return _truncated(shape, mean, stddev, dtype, key, counter)
+
+
+def _truncated(shape: Any, mean: Any, stddev: Any, dtype: DType, key: Any, counter: Any) -> Any:
     value = distributions.sample("truncated_normal", key, counter, _lengths(shape), dtype, -2.0, 2.0)
     return ops.add(ops.multiply(value, stddev), mean)
 
@@ -184,8 +188,12 @@ def multinomial(
     logits: Alone, num_samples: Number, output_dtype: Dtype, key: Number = 0, counter: Any = 0
 ) -> Any:
     """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities."""
+    return _classes(logits, num_samples, output_dtype, key, counter)
+
+
+def _classes(logits: Any, count: Any, dtype: DType, key: Any, counter: Any) -> Any:
     weights = ops.softmax(ops.cast(logits, float64), -1)
-    return ops.cast(distributions.sample_choice(weights, key, counter, int(num_samples), True), output_dtype)
+    return ops.cast(distributions.sample_choice(weights, key, counter, int(count), True), dtype)
 
 
 def categorical(
@@ -261,8 +269,7 @@ def stateless_truncated_normal(
     shape: Number, seed: Alone, mean: Any = 0.0, stddev: Any = 1.0, dtype: Dtype = float32
 ) -> Any:
     """``tf.truncated_normal`` whose numbers two integers ``seed`` decide."""
-    value = distributions.sample("truncated_normal", _key_of(seed), 0, _lengths(shape), dtype, -2.0, 2.0)
-    return ops.add(ops.multiply(value, stddev), mean)
+    return _truncated(shape, mean, stddev, dtype, _key_of(seed), 0)
 
 
 def _stateless_even(name: str) -> Callable[..., Any]:
@@ -304,10 +311,7 @@ def stateless_multinomial(
     logits: Alone, num_samples: Number, seed: Alone, output_dtype: Dtype = int64
 ) -> Any:
     """``tf.multinomial`` whose numbers two integers ``seed`` decide."""
-    weights = ops.softmax(ops.cast(logits, float64), -1)
-    return ops.cast(
-        distributions.sample_choice(weights, _key_of(seed), 0, int(num_samples), True), output_dtype
-    )
+    return _classes(logits, num_samples, output_dtype, _key_of(seed), 0)
 
 
 def stateless_categorical(

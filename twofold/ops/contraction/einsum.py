@@ -77,16 +77,10 @@ def reordered(equation: str, x: Any) -> Any:
         (term,), result = parse(equation, [x.ndim])
     except ArgumentError:
         return None  # the error of the operation names its operands alone
-    if set(term) != set(result):
+    sizes = dict(zip(term, x.shape, strict=True))
+    if set(term) != set(result) or tuple(sizes[letter] for letter in term) != tuple(x.shape):
         return None
-    for letter in result:
-        while term.count(letter) > 1:
-            first = term.index(letter)
-            second = term.index(letter, first + 1)
-            if x.shape[first] != x.shape[second]:
-                return None
-            x = ops.diagonal(x, 0, first, second)
-            term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
+    x, term = _without_repeats(x, term, sizes)
     return ops.permute(x, tuple(term.index(letter) for letter in result))
 
 
@@ -118,7 +112,7 @@ def _without_repeats(x: Node, term: str, sizes: dict[str, int]) -> tuple[Node, s
         first = term.index(letter)
         second = term.index(letter, first + 1)
         shape = tuple(sizes[letter] if axis in (first, second) else size for axis, size in enumerate(x.shape))
-        x = apply("diagonal", broadcast(x, shape), attrs=(0, first, second))
+        x = ops.diagonal(x if shape == tuple(x.shape) else broadcast(x, shape), 0, first, second)
         term = "".join(other for axis, other in enumerate(term) if axis not in (first, second)) + letter
     return x, term
 
