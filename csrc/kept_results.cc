@@ -67,7 +67,7 @@ Derivable::Derivable(const std::vector<Instruction>& instructions, const std::ve
       else for (int32_t input : steps_[static_cast<size_t>(maker[buffer])].inputs) inputs.push_back(input);
     }
     make_set(inputs);
-    derived = derived && !inputs.empty() && inputs.size() <= kMostInputs;
+    derived = derived && inputs.size() <= kMostInputs;
     for (size_t buffer : made) maker[buffer] = derived ? static_cast<int32_t>(steps_.size()) : kNone;
     for (uint32_t i = 0; i < instruction.slots; ++i) {
       if (is_arena(slot[i])) makers_[instruction.first_slot + i] = maker[static_cast<size_t>(slot[i].index)];

@@ -226,3 +226,21 @@ def test_variables_of_a_session_are_kept_until_they_are_assigned(kept):
                     numpy.testing.assert_allclose(found, numpy.tanh(fed @ values.T), rtol=1e-5, atol=1e-5)
                 assert kept() == 1, turn
                 session.run(assign)
+
+
+def test_what_a_constant_and_a_weight_determine_is_kept():
+    torch.manual_seed(0)
+    made = nn.LSTM(200, 200)  # its recurrent weight is padded with a constant
+    gc.collect()
+    before = torch.stats().caches[KEPT].bytes
+    expected, found = set(), set()
+    for number in range(8):
+        x = torch.tensor(numpy.random.default_rng(number).standard_normal((9, 1, 200)).astype("float32"))
+        with torch.no_grad():
+            with tier("unfused"):
+                expected.add(made(x)[0].numpy().tobytes())
+            with tier("fused"):
+                found.add(made(x)[0].numpy().tobytes())
+    assert found == expected
+    recurrent = made.weight_hh_l0.numel() * 4
+    assert torch.stats().caches[KEPT].bytes - before >= 2 * recurrent
